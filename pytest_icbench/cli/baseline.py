@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench accept``, ``waive`` and ``compare``: the work with baselines between runs."""
+"""``icbench accept``, ``waive`` and ``compare``: work with baselines between runs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from pytest_icbench.gate.waivers import Waiver, parse_day
 from pytest_icbench.model import comparability
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
+from pytest_icbench.report.side_comparison import compare_sides
 from pytest_icbench.store import waiver_file
-from pytest_icbench.store.baselines import save
-from pytest_icbench.store.comparison_source import read_measurements, read_source
+from pytest_icbench.store.baselines import read_measurements, read_source, save
 from pytest_icbench.wording import printable
 
-#: The default paths below the current directory, which are those of pytest below its root directory.
+#: The default paths, relative to the current directory. Pytest's defaults are the same below its root directory.
 BASELINES, NEWEST = "baselines", "reports/latest"
 
 
@@ -39,7 +38,7 @@ def add_commands(commands: Any) -> None:
     accept.add_argument("--all", action="store_true", help="all cases of the run")
     accept.add_argument("--run", metavar="RUN", default=NEWEST, help=f"directory or results.jsonl (default: {NEWEST})")
     accept.add_argument(
-        "--unchanged", action="store_true", help="a further session of unchanged software: earlier values stay right"
+        "--unchanged", action="store_true", help="another session of unchanged software; earlier sessions stay valid"
     )
     accept.set_defaults(command=accept_command)
 
@@ -54,7 +53,7 @@ def add_commands(commands: Any) -> None:
     compare.add_argument("a", metavar="A", help="a run's directory or results.jsonl, or a baseline's name")
     compare.add_argument("b", metavar="B", help="the same; it is judged against A")
     compare.add_argument("--case", metavar="CASE", help="only cases whose id matches this pattern")
-    compare.add_argument("--thresholds", metavar="FILE", help="tolerances (default: an allowance of 3 %% alone)")
+    compare.add_argument("--thresholds", metavar="FILE", help="tolerances (default: only an allowance of 3 %%)")
     compare.add_argument("--must-match", metavar="LIST", help="see the option --icbench-must-match")
     compare.add_argument("--html", metavar="FILE", help="write the changes as a page with charts, the worst first")
     compare.add_argument("--markdown", metavar="FILE", help="write the changes as a table in Markdown, the worst first")
@@ -87,10 +86,10 @@ def accept_command(arguments: argparse.Namespace) -> int:
 
 
 def _accept(measurements: Iterable[Measurement], *, unchanged: bool) -> tuple[list[Entry], list[str]]:
-    """Returns the entries of measurements, and a sentence for each measurement without one.
+    """Returns the entries of measurements, and a sentence for each refused measurement.
 
     Args:
-        unchanged: leave out regressions; those of a case that was measured again, too.
+        unchanged: leave out regressions, even if the case was measured again.
     """
     accepted: dict[tuple[str, ...], Entry] = {}
     refused = []
@@ -166,5 +165,5 @@ def write_text(path: Path, content: str) -> None:
 
 
 def _only(side: Baseline, pattern: str) -> Baseline:
-    """Returns the side with the matching cases alone."""
+    """Returns the side with only the matching cases."""
     return replace(side, entries=tuple(entry for entry in side.entries if fnmatchcase(entry.case, pattern)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench bisect``: which of several versions of a switch is the first that is slower, side by side."""
+"""``icbench bisect``: finds the first slower version of a switch by measuring versions side by side."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ def add_to(commands: Any) -> None:
     command.add_argument("switch", metavar="SWITCH", help="the switch, such as ovs")
     command.add_argument("before", metavar="BEFORE", help="the version that is fast: a binary; with --build a revision")
     command.add_argument("after", metavar="AFTER", help="the version that is slow, likewise")
-    command.add_argument("--build", metavar="SCRIPT", help="called with a revision; its last line is the binary's path")
+    command.add_argument(
+        "--build", metavar="SCRIPT", help="called with a revision; the last line of output is the binary's path"
+    )
     command.add_argument("--between", metavar="FILE", help="versions between both, the oldest first, one a line")
     command.add_argument("--scenario", metavar="PATH", help="what is measured (default: the packaged test_gate.py)")
     command.set_defaults(command=run, takes_others=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the version that made the switch slower. The exit code is 1 if AFTER is not slower, or not surely.
+    """Prints the version that made the switch slower. The exit code is 1 if AFTER is not significantly slower.
 
     Raises UsageError, ProvisionError.
     """
@@ -63,9 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
         return worse
 
     if not is_worse(len(versions) - 1):
-        print(
-            printable(f"icbench: {arguments.after} is not surely slower than {arguments.before}: nothing to look for")
-        )
+        outcome = f"{arguments.after} is not significantly slower than {arguments.before}"
+        print(printable(f"icbench: {outcome}: there is nothing to find"))
         return 1
     for line in sentences(first_worse(len(versions), is_worse), arguments.before, versions):
         print(printable(f"icbench: {line}"))
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def sentences(bisected: BisectionResult, before: str, versions: Sequence[str]) -> list[str]:
-    """Returns what a search found, for readers."""
+    """Returns the result of a search as text."""
     good = before if bisected.good < 0 else versions[bisected.good]
     if not bisected.undecided:
         return [f"{versions[bisected.bad]} is the first that is slower; {good} is not"]
@@ -85,7 +86,7 @@ def sentences(bisected: BisectionResult, before: str, versions: Sequence[str]) -
 def side_by_side(switch: str, fast: Path, slow: Path, scenario: Path, others: Sequence[str]) -> bool | None:
     """Compares two binaries with pytest. Returns whether the second one is slower; None if nothing was decided.
 
-    Raises ProvisionError if pytest ended otherwise.
+    Raises ProvisionError if pytest failed otherwise.
     """
     import pytest
 
@@ -147,5 +148,5 @@ def _binary(text: str) -> Path:
 def _executable(text: str, where: str) -> Path:
     path = Path(text).resolve() if text else Path()
     if not text or not path.is_file() or not os.access(path, os.X_OK):
-        raise UsageError(f"bisect: {where}: '{printable(text)}' is no program: name an executable file")
+        raise UsageError(f"bisect: {where}: '{printable(text)}' is not a program: name an executable file")
     return path

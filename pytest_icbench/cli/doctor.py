@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench doctor``: what a host lacks for what is asked of it, and what would disturb a measurement on it."""
+"""``icbench doctor``: missing requirements of a host, and what would disturb measurements on it."""
 
 from __future__ import annotations
 
@@ -21,26 +21,24 @@ from pytest_icbench.testbed.remote.remote_host import examine_remote
 
 def add_to(commands: Any) -> None:
     """Adds the subcommand."""
-    command = commands.add_parser(
-        "doctor", help="show what this host lacks, and what would disturb a measurement on it"
-    )
+    command = commands.add_parser("doctor", help="show what this host lacks and what would disturb measurements on it")
     command.add_argument("--json", action="store_true", help="print the findings as JSON")
     command.add_argument(
         "--switch",
         metavar="NAME,…",
-        help="examine these switches or groups alone; one that cannot run is missing, and the exit status 1"
+        help="examine only these switches or groups; the exit status is 1 if one cannot run"
         " (default: every switch; one that cannot run is a note)",
     )
-    command.add_argument("--pf", help="the card that sriov is to use: its interface or PCI address")
+    command.add_argument("--pf", help="the card for sriov: its interface or PCI address")
     command.add_argument("--remote", metavar="[USER@]HOST", help="examine this host, by ssh, instead")
     command.add_argument("--remote-python", metavar="PATH", help="the Python on that host with this package")
     command.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the findings. Returns 1 if something is missing that was asked for or that every session needs, else 0.
+    """Prints the findings. Returns 1 if something is missing that was requested or that every session needs.
 
-    Raises UsageError for an unknown switch, and a second host that cannot be asked.
+    Raises UsageError for an unknown switch, and for a second host that cannot be reached.
     """
     known = installed_switches()
     asked: list[str] = []
@@ -68,7 +66,7 @@ def _findings(arguments: argparse.Namespace, known: Mapping[str, type[Switch]], 
 
 
 def installed_switches() -> dict[str, type[Switch]]:
-    """Returns the switches of this package and of the plugins of pytest that are installed. Raises UsageError.
+    """Returns the switches of this package and of installed pytest plugins. Raises UsageError.
 
     Files of a project (``conftest.py``, ``pytest.ini``) are not read: the doctor examines a host.
     """

@@ -21,7 +21,7 @@ from pytest_icbench.wording import counted, plain_name, printable, quantity
 
 #: The version of the format of ``--json``.
 SCHEMA = 1
-#: The number of a trend's changes that the text shows.
+#: The most changes of a trend that the text shows.
 SHOWN = 5
 
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def backwards(entries: Sequence[history_file.Entry]) -> list[str]:
-    """Returns a sentence for each host whose clock went back between two runs that follow each other in the file."""
+    """Returns a sentence for each host whose clock went back between two consecutive runs of the file."""
     sentences, last = [], dict[str, history_file.Entry]()
     for entry in entries:
         before = last.get(entry.host)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_icbench.cli import bisect, doctor, history, sessions
+from pytest_icbench.cli import baseline_sessions, bisect, doctor, history
 from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.report import add_arguments
 from pytest_icbench.cli.scenarios import packaged_scenarios
@@ -71,16 +71,16 @@ def _scenarios(arguments: argparse.Namespace) -> int:
 
 
 def _demo(arguments: argparse.Namespace) -> int:
-    """Runs the demo's scenario with pytest, with its results below this directory. Returns pytest's exit code."""
+    """Runs the demo's scenario with pytest; the results are below the current directory. Returns pytest's exit code."""
     import pytest
 
     directory = packaged_scenarios()
     others = [f"--ignore={path}" for path in sorted(directory.glob("test_*.py")) if path.name != "test_demo.py"]
-    # Of a single file outside of the root directory pytest's ids would not have the name.
-    # Without a root directory pytest takes one somewhere in the installation. Projects around that, or around this
-    # directory, have files of their own for pytest, which would change what is measured.
+    # The ids of a single file outside of the root directory would lack its name.
+    # Without a root directory pytest takes one somewhere in the installation. The pytest files of projects around it,
+    # or around the current directory, would change what is measured.
     options = ["--rootdir=.", "-c", os.devnull, f"--confcutdir={directory}", "-o", "icbench_run_files=yes", *others]
-    # That this package is imported already keeps pytest from rewriting its assertions, of which it has none.
+    # Pytest cannot rewrite the assertions of this package, because it is imported already. It has no assertions.
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     return int(pytest.main([str(directory), *options, *arguments.others]))
 
@@ -100,7 +100,7 @@ def _hlog(arguments: argparse.Namespace) -> int:
     selected = [item for item in measurements if arguments.case is None or arguments.case in item.case]
     if not write_log(Path(arguments.output), selected):
         restriction = f" of a case with {arguments.case!r} in its id" if arguments.case else ""
-        raise UsageError(f"{source} holds no latency{restriction}: nothing was written")
+        raise UsageError(f"{source} has no latency{restriction}: nothing was written")
     return 0
 
 
@@ -120,7 +120,7 @@ def _cores(text: str) -> int:
     """Parses a number of cores. Raises ArgumentTypeError."""
     if re.fullmatch("[0-9]{1,2}", text) and int(text) <= 64:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no number of cores from 0 to 64")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of cores: give 0 to 64")
 
 
 def _help(top: argparse.ArgumentParser) -> int:
@@ -130,14 +130,14 @@ def _help(top: argparse.ArgumentParser) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose messages, which quote arguments, have no control characters."""
+    """A parser whose messages have no control characters, although they quote arguments."""
 
     def error(self, message: str) -> NoReturn:
         super().error(printable(message))
 
 
 class _Subcommands:
-    """The subcommands of a parser. The help of each begins with the sentence by which the whole command lists it."""
+    """The subcommands of a parser. The help of each begins with its sentence in the list of subcommands."""
 
     def __init__(self, top: argparse.ArgumentParser) -> None:
         self._commands = top.add_subparsers(metavar="COMMAND")
@@ -181,7 +181,7 @@ def parser() -> argparse.ArgumentParser:
 
     history.add_to(commands)
     add_commands(commands)
-    sessions.add_to(commands)
+    baseline_sessions.add_to(commands)
     bisect.add_to(commands)
 
     topology = commands.add_parser("topology", help="write a topology to edit, for --icbench-topology")

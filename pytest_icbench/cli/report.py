@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench report``: stored runs as a table, a page, CSV or Parquet, computed anew from their windows."""
+"""``icbench report``: stored runs as a table, a page, CSV or Parquet, recomputed from their windows.
+
+A page is written by a pytest session that runs no test and reports every test as recorded.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib.util
+import io
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from pytest_icbench.cli.html import write_html
+import pytest
+
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.judge import rejudge
@@ -19,30 +28,30 @@ from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import DEFAULT_FAILING
-from pytest_icbench.report.changes import as_lines, comparisons
+from pytest_icbench.plugin.html import HtmlHooks
+from pytest_icbench.report.decisions import overall
 from pytest_icbench.report.figure.series import Windows, windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
-from pytest_icbench.report.terminal import table
-from pytest_icbench.report.two_runs import against_first
-from pytest_icbench.report.versions import overall
+from pytest_icbench.report.terminal_table import table
+from pytest_icbench.report.value_changes import against_first, as_lines, comparisons
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.run_directory import BASELINES, TestRecord
 from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
 from pytest_icbench.wording import clock, counted, printable, wrapped
 
-#: The number of differences that are named. The others are counted.
+#: The most differences that are named; only the number of further ones is given.
 MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputation:
-    """A result computed anew.
+    """A recomputed result.
 
     Attributes:
-        differing: names of the fields whose recorded values differ.
-        unsupported_reason: the reason why it was not computed; None if it was.
+        differing: names of the fields whose recorded values differ from the recomputed ones.
+        unsupported_reason: why it was not recomputed; None if it was.
     """
 
     run: StoredRun
@@ -54,7 +63,7 @@ class Recomputation:
 
 
 def recompute(run: StoredRun) -> Iterator[Recomputation]:
-    """Yields every result of a run. One that cannot be computed anew is taken as recorded."""
+    """Yields every result of a run. One that cannot be recomputed is taken as recorded."""
     comparer, lost = _load_comparer(run)
     again: set[tuple[str, str]] = set()
     for stored in run.results:
@@ -77,7 +86,7 @@ def recompute(run: StoredRun) -> Iterator[Recomputation]:
 
 
 def _load_comparer(run: StoredRun) -> tuple[Comparer | None, str | None]:
-    """Returns what compares with the run's baseline; or why it cannot be read. Both are None without a baseline."""
+    """Returns the comparer with the run's baseline, or why it cannot be read; None and None without a baseline."""
     info = run.info
     if info is None or info.baseline is None:
         return None, None
@@ -98,10 +107,10 @@ def _rejudge(
     """Returns a measurement with a verdict by the limits and margins that are stored for it.
 
     Args:
-        again: tests and cases whose earlier result called for a retest; this one is added if it does.
+        again: tests and cases whose earlier result required a retest; this case is added if it requires one.
     """
     recorded, place = stored.measurement, stored.place
-    if place is not None and place.limits is not None:  # otherwise it was not judged
+    if place is not None and place.limits is not None:  # else it was not judged
         key = stored.test, recorded.case
         retest = key in again
         if any(finding.retest for finding in recorded.findings):
@@ -121,13 +130,13 @@ def _base_of(run: StoredRun, stored: StoredResult) -> Measurement | None:
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Prints and writes the report. The exit code is 1 if a recorded value differs from the one computed anew.
+    """Prints and writes the report. The exit code is 1 if a recorded value differs from the recomputed one.
 
     Raises UsageError and DamagedData.
     """
     runs = [read_run(Path(directory)) for directory in arguments.runs]
     if not any(run.results or run.tests for run in runs):
-        raise UsageError(f"{arguments.runs[0]} holds no result yet: nothing was written")
+        raise UsageError(f"{arguments.runs[0]} has no result yet: nothing was written")
     whole = [item for run in runs for item in recompute(run)]
     recomputations = _leave_out_retested(whole)
     several = len(runs) > 1
@@ -153,7 +162,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def _leave_out_retested(recomputations: Sequence[Recomputation]) -> list[Recomputation]:
-    """Leaves out what was measured again: the retest is the result."""
+    """Leaves out results that were retested: the retest is the result."""
     last = {(item.run.directory, item.stored.test, item.stored.measurement.case): item for item in recomputations}
     standing = set(map(id, last.values()))
     return [
@@ -164,7 +173,7 @@ def _leave_out_retested(recomputations: Sequence[Recomputation]) -> list[Recompu
 
 
 def _sentences(results: Sequence[Result]) -> list[str]:
-    """Returns what became of candidates, and of the second of two runs against the first."""
+    """Returns the decisions on candidates, and the changes of the second of two runs against the first."""
     second = comparisons([result for result in results if result.against])
     return [*overall(results), *(line for comparison in second for line in as_lines(comparison))]
 
@@ -227,7 +236,7 @@ def _tests(runs: Sequence[StoredRun], recomputations: Sequence[Recomputation]) -
 
 
 def _print_differences(recomputations: Sequence[Recomputation]) -> int:
-    """Prints how many results are as recorded, and names those that are not. Returns the exit code."""
+    """Prints the number of results equal to the recorded ones, and names those that differ. Returns the exit code."""
     differing = [item for item in recomputations if item.differing]
     missing = [item for item in recomputations if item.unsupported_reason is not None]
     total = len(recomputations)
@@ -258,3 +267,86 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parquet", metavar="FILE", help="the same as Parquet (extra parquet)")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no table")
     parser.set_defaults(command=report)
+
+
+def write_html(path: Path, page: Page, tests: Sequence[TestRecord]) -> None:
+    """Writes the page that pytest-html makes of the tests.
+
+    Raises UsageError if pytest-html is missing or the page cannot be written.
+    """
+    if importlib.util.find_spec("pytest_html") is None:
+        raise UsageError("an HTML report needs pytest-html: pip install 'pytest-icbench[html]'")
+    output = io.StringIO()
+    arguments = [
+        *("--html", str(path), "--self-contained-html", "--capture=no", "-q", "-p", "no:cacheprovider"),
+        *("-c", "/dev/null", "--rootdir", str(path.parent)),
+        *("-p", "pytest_metadata.plugin", "-p", "pytest_html.plugin"),
+    ]
+    plugins: list[Any] = [_Replay(tests), HtmlHooks(lambda: page)]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _no_autoload(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            pytest.main(arguments, plugins=plugins)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror}): choose another place") from None
+    if not path.is_file():
+        raise UsageError(f"{path} was not written: {output.getvalue().strip()[-500:]}")
+    _set_duration(path, sum(test.duration_s for test in tests))
+
+
+def _set_duration(path: Path, duration_s: float) -> None:
+    """Replaces the time of the replay by that of the tests."""
+    took = rf"\g<1>{clock(duration_s)} when they ran.\g<2>".encode()
+    path.write_bytes(re.sub(rb'(<p class="run-count">\d+ tests? took )[^<]*(</p>)', took, path.read_bytes(), count=1))
+
+
+@contextlib.contextmanager
+def _no_autoload() -> Any:
+    """Keeps the other plugins of the environment out of the session."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+class _Replay:
+    """A plugin that reports tests instead of running them."""
+
+    def __init__(self, tests: Sequence[TestRecord]) -> None:
+        self._tests = tests
+
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        """Collects nothing, but counts the tests."""
+        session.items = []
+        session.testscollected = len(self._tests)
+        return True
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Reports the tests."""
+        for test in self._tests:
+            for report in _reports(test):
+                session.config.hook.pytest_runtest_logreport(report=report)
+        return True
+
+
+def _reports(test: TestRecord) -> list[pytest.TestReport]:
+    """Returns the reports of a test's phases, as recorded."""
+    phase = "call" if test.outcome in ("passed", "failed") or test.results else "setup"
+    outcome: Any = "failed" if test.outcome == "error" else test.outcome
+    longrepr: Any = test.reason if outcome == "failed" else None
+    if outcome == "skipped":
+        longrepr = (test.nodeid.partition("::")[0], 0, f"Skipped: {test.reason}")
+    main = _report(test, phase, outcome, longrepr, test.duration_s)
+    if test.repeat and outcome == "failed":
+        main.sections.append(("icbench", f"repeat with: {test.repeat}"))
+    before = [_report(test, "setup", "passed", None, 0.0)] if phase == "call" else []
+    return [*before, main, _report(test, "teardown", "passed", None, 0.0)]
+
+
+def _report(test: TestRecord, when: Any, outcome: Any, longrepr: Any, duration_s: float) -> pytest.TestReport:
+    """Returns the report of one phase; the arguments are as in ``pytest.TestReport``."""
+    location = (test.nodeid.partition("::")[0], 0, test.nodeid)
+    return pytest.TestReport(
+        test.nodeid, location, {}, outcome, longrepr, when, sections=[], duration=duration_s, start=0.0, stop=duration_s
+    )

@@ -15,4 +15,4 @@ def packaged_scenarios() -> Path:
     for directory in (package / "scenarios", package.parent / "scenarios"):
         if any(directory.glob("test_*.py")):
             return directory
-    raise UsageError(f"this installation holds no scenarios below {package}: install the package anew")
+    raise UsageError(f"this installation has no scenarios below {package}: reinstall the package")

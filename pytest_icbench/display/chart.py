@@ -53,7 +53,7 @@ class Figure:
             empty for a kind that ``charts.js`` shows as markup.
         columns, rows: the data. The first column is the case's id, by which the page filters.
         aria: its content in words, for readers who cannot see it; by default the caption.
-        values: the columns of which the scale ``@scale`` is made. It is common to a section, and published values do
+        values: the columns that determine the scale ``@scale``. A section has one scale, and published values do
             not count.
         height: the height of the plot in pixels.
         choices: other columns that can take the place of ``values``: a name with them; the first name is the default's.
@@ -100,14 +100,14 @@ MEASURED = "measured"
 RATIO_AS_CHANGE = "datum.value == 1 ? '0 %' : format((datum.value - 1) * 100, '+,.6~r') + ' %'"
 #: Keeps the rows that have an interval.
 HAS_INTERVAL = {"filter": "isValid(datum.low) && isValid(datum.high)"}
-#: The mark of a second value, as a text: series have shapes of their own.
+#: The mark of a second value. It is a text, since each series has another shape.
 CROSS = "\u00d7"
 #: Pixels between the intervals of two series at one place, and the greatest distance of all from its middle.
 _APART_PX, _MOST_APART_PX = 7.0, 18.0
 
 
 def tooltips(columns: Iterable[Column]) -> list[dict[str, str]]:
-    """Returns the fields that a mark shows of its row."""
+    """Returns the fields of the row that a mark shows."""
     return [{"field": column.name, "title": column.title} for column in columns]
 
 
@@ -122,7 +122,7 @@ def interval_spec(
     rows: Sequence[Sequence[Any]],
     order: Sequence[str],
     *,
-    beside: Column | None = None,
+    cross: Column | None = None,
     extra: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """Returns a chart of marks with intervals over an axis, one line a series; published values are hollow diamonds.
@@ -130,8 +130,8 @@ def interval_spec(
     Args:
         rows: the data in the order of ``interval_columns``.
         order: all series of the page.
-        beside: a second value of each point, drawn as a cross; it follows the other columns in ``rows``.
-        extra: further layers, below the others.
+        cross: a second value of each point, drawn as a cross; it follows the other columns in ``rows``.
+        extra: further layers, below these.
     """
     x, y = axes.x, axes.y
     series = sorted({row[1] for row in rows if row[7] == MEASURED}, key=order.index)
@@ -147,8 +147,8 @@ def interval_spec(
         x_axis |= {"values": values, "labelExpr": _staggered(values), "labelOverlap": False}
         x_scale = {"type": "log", "base": 2, "padding": 24, "nice": False}
     y_scale = {"@scale": y.name}
-    # A longer title would not fit beside the axis; the caption says what a cross is.
-    y_title = (y.title if beside is None else f"{y.title}; {CROSS}: {beside.name}") + "@kind"
+    # A longer title would not fit along the axis; the caption explains the cross.
+    y_title = (y.title if cross is None else f"{y.title}; {CROSS}: {cross.name}") + "@kind"
     at = {
         "x": {"field": x.name, "type": "quantitative", "scale": x_scale, "axis": x_axis},
         "y": {"field": y.name, "type": "quantitative", "scale": y_scale, "axis": {"title": y_title}},
@@ -158,7 +158,7 @@ def interval_spec(
     ]
     measured = [{"filter": f"datum.source === '{MEASURED}'"}]
     published = [{"filter": f"datum.source !== '{MEASURED}'"}]
-    # Beside the line of equal values a point that is moved aside would lie above or below it.
+    # A point that is moved aside would lie above or below the line of equal values.
     aside = {} if axes.equal else {"xOffset": {"expr": offsets(series)}}
     layers: list[dict[str, Any]] = [*extra]
     if axes.equal:
@@ -193,15 +193,15 @@ def interval_spec(
             "encoding": {**at, "color": colour},
         },
     ]
-    if beside is not None:
+    if cross is not None:
         layers.append(
             {
-                "transform": [*measured, {"filter": f"isValid(datum.{beside.name})"}],
+                "transform": [*measured, {"filter": f"isValid(datum.{cross.name})"}],
                 "mark": {"type": "text", "text": CROSS, "fontSize": 16, **aside},
-                "encoding": {"x": at["x"], "y": {**at["y"], "field": beside.name}, "color": colour},
+                "encoding": {"x": at["x"], "y": {**at["y"], "field": cross.name}, "color": colour},
             }
         )
-        tooltip.append({"field": beside.name, "title": beside.title})
+        tooltip.append({"field": cross.name, "title": cross.title})
     if any(row[7] != MEASURED for row in rows):
         marks = {"type": "point", "shape": "diamond", "filled": False, "size": 130, "strokeWidth": 1.5}
         layers += [
@@ -216,7 +216,7 @@ def interval_spec(
 
 
 def with_own(order: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Returns all series of the page, and after them those that only these rows have."""
+    """Returns all series of the page, followed by the series that only these rows have."""
     return list(dict.fromkeys([*order, *(str(row[1]) for row in rows)]))
 
 
@@ -239,13 +239,13 @@ def _staggered(values: Sequence[float]) -> str:
         near = [line for line, last in enumerate(last_of_line) if log2(value / last) >= NEAR * span]
         line = near[0] if near else len(last_of_line)
         last_of_line[line : line + 1] = [value]
-        # Vega trims a line, and a browser takes no notice of one without a character.
+        # Vega trims lines, and browsers ignore a line without characters.
         texts[f"{value:g}"] = [*["\u200b"] * line, f"{value:g}"]
     return f"({json.dumps(texts)})[toString(datum.value)]"
 
 
 def y_axis(values: Sequence[Any], title: str) -> tuple[dict[str, Any], str]:
-    """Returns a scale and the axis' title. Where values lie far apart, the scale is logarithmic, as the title says."""
+    """Returns a scale and the axis' title. If the values differ widely, the scale is logarithmic; the title says so."""
     known = [float(value) for value in values if isinstance(value, int | float) and isfinite(value)]
     if known and min(known) > 0 and max(known) / min(known) > LOG_RATIO:
         return {"type": "log", "nice": True}, f"{title} (logarithmic)"

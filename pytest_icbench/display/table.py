@@ -11,7 +11,7 @@ from pytest_icbench.model.result import Result
 
 
 class In(Flag):
-    """The reports that show a column: three tables and (LINE) a finished case's line of the terminal, and others."""
+    """The reports that show a column: tables, the page, and (LINE) the terminal's line of a finished case."""
 
     THROUGHPUT = auto()
     LATENCY = auto()

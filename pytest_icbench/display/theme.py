@@ -4,7 +4,7 @@
 Colours are custom properties of the page's style sheet, so that dark mode and print change them without a new drawing.
 The value after the comma is for a chart that is saved alone. They are Okabe and Ito's eight (2008), which readers with
 every kind of colour vision can distinguish, with the lightest three darkened to a contrast of 3:1 with white. Marks and
-dashes repeat the information, and tell apart what shares a colour.
+dashes repeat the information, and distinguish series of equal colour.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ LIGHT = ("#0072b2", "#d55e00", "#009e73", "#1a1a1a", "#c46a9b", "#c07f00", "#379
 COLOURS = tuple(f"var(--ic-c{place}, {colour})" for place, colour in enumerate(LIGHT))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [10, 4], [1, 3], [6, 2, 1, 2, 1, 2])
-#: The switches with a colour of their own; those after the eighth share one, with other marks and dashes.
+#: The switches by their colours. The ninth and later ones share a colour and have other marks and dashes.
 _SWITCHES = ("ovs", "testpmd", "vpp", "direct", "snabb", "linux-bridge", "basicfwd", "sriov")
 _SHARING = ("forward", "forward-raw", "veth")
-#: Kinds of containers, which stand beside no switch.
+#: Kinds of containers, which never share a chart with switches.
 _CONTAINERS = ("lxc", "netns", "oci", "fork", "podman", "docker")
 #: The distance to the first mark and dash of a switch that shares its colour.
 _SHARED_LOOK = 4
@@ -98,14 +98,14 @@ def _own_look(switch: str) -> tuple[int, int]:
     for names in (_SWITCHES, _CONTAINERS):
         if switch in names:
             return names.index(switch), names.index(switch)
-    if burst := re.fullmatch(r"b(\d+)", switch):  # in the place of a switch where one path's bursts are lines
+    if burst := re.fullmatch(r"b(\d+)", switch):  # instead of a switch, in charts whose lines are the bursts of a path
         return int(burst[1]).bit_length() % len(COLOURS), int(burst[1]).bit_length()
     place = _SHARING.index(switch) if switch in _SHARING else crc32(switch.encode()) % len(COLOURS)
     return place, place + _SHARED_LOOK
 
 
 CONFIG: dict[str, Any] = {
-    "aria": False,  # a chart is one picture with a text
+    "aria": False,  # a chart is one picture with a text alternative
     "background": None,
     "font": "system-ui, sans-serif",
     "padding": 4,

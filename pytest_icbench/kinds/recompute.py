@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Computes a measurement anew from its windows and histograms, as it was computed first. Pure.
+"""Recomputes a measurement from its windows and histograms. Pure.
 
-Windows give the counters of pairs and the rates of launches. Launches, with their latency histograms and the switch's
-own counters, give the figures. The limits that were in force give the verdict: ``gate.judge``.
+The counters of pairs and the rates of launches follow from windows. The figures follow from launches, with their
+latency histograms and the switch's counters. The verdict follows from the limits of the run: ``gate.judge``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.kinds.startup.summary import recompute_startup
+from pytest_icbench.kinds.startup.startup_summary import recompute_startup
 from pytest_icbench.measure.launch.windows import count_windows, kept_s
 from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.measure.noisy_neighbours import with_effect
@@ -36,7 +36,7 @@ from pytest_icbench.model.trials import SearchLog, Trial
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES
 
-#: Computes measurements of kinds that make their own nodes anew, by the type of their figures.
+#: Recomputes measurements of kinds that make their own nodes, by the type of their figures.
 _OF_OWN_RUNS: Mapping[type[Figures], Callable[[Measurement, Case, Settings, Environment], Measurement]] = {
     Startup: recompute_startup,
 }
@@ -48,8 +48,8 @@ class _Parts:
 
     Attributes:
         whole: the measurement as it was recorded.
-        launches: launches of the case, counted anew.
-        reference: launches of the reference link, counted anew.
+        launches: launches of the case, with recomputed counters.
+        reference: launches of the reference link, with recomputed counters.
         around: the environment of the figures.
     """
 
@@ -73,12 +73,12 @@ class _Parts:
         )
 
     def gathered(self, launches: Sequence[Launch], rejected: Sequence[Launch], *follows: str) -> LaunchLog:
-        """Returns what the launches gathered.
+        """Returns the log of the launches.
 
         Args:
             launches: valid launches of the figures.
-            rejected: launches that are only evidence.
-            follows: reasons of INVALID that are computed again, and not copied.
+            rejected: invalid launches, which are only evidence.
+            follows: reasons of INVALID that are recomputed and not copied.
         """
         whole = self.whole
         invalid = whole.verdict == Verdict.INVALID and whole.reason not in follows
@@ -99,13 +99,13 @@ class _Parts:
 
 
 def recomputed(whole: Measurement) -> Measurement:
-    """Returns the measurement computed from its windows, not yet judged: its verdict is None, or INVALID.
+    """Returns the recomputed measurement before it is judged: its verdict is None or INVALID.
 
     Raises:
         DamagedData: parts are missing, as in a result of an earlier version.
     """
     if whole.dependence is None and whole.precision and whole.launches >= FEWEST_LAUNCHES:
-        raise DamagedData(f"{whole.case}: its intervals are of an earlier version, which took launches as independent")
+        raise DamagedData(f"{whole.case}: its intervals are of an earlier version that assumed independent launches")
     parts = _Parts.of(whole)
     if (recompute := _OF_OWN_RUNS.get(type(whole.figures))) is not None:
         measurement = recompute(whole, parts.case, parts.settings, parts.around)
@@ -115,17 +115,17 @@ def recomputed(whole: Measurement) -> Measurement:
         measurement = _sweep(parts)
     else:
         measurement = _plain(parts)
-    # Its launches were found valid, and counted, by the rules of their time. No window has the counters of functions.
+    # Its launches were valid by the rules of their version. No window has the counters of functions.
     measurement = replace(measurement, rules=whole.rules, functions=whole.functions)
     measurement = with_effect(measurement, parts.case, parts.reference, _use(whole.frames.noisy_neighbour))
     if whole.frames.loss_events is not None:
         measurement = with_losses(measurement)
-    # The base is another result, so the comparison of the two is copied as it was recorded.
+    # The base is another result, so the recorded comparison is copied.
     return with_comparison(measurement, whole.side_by_side)
 
 
 def _use(recorded: NoisyNeighbourEffect | None) -> NoisyNeighbourUse | None:
-    """Returns what a noisy neighbour did, which no window has."""
+    """Returns the use of the CPU by a noisy neighbour, which no window has."""
     if recorded is None or recorded.busy is None:
         return None
     return NoisyNeighbourUse(recorded.busy, recorded.cache_bytes)
@@ -178,7 +178,7 @@ def _around(whole: Measurement) -> Environment:
     kinds = whole.treatment.get("endpoints")
     cpus = (whole.treatment.get("cpus") or {}).get("endpoints")
     if kinds is None or cpus is None:
-        raise DamagedData(f"{whole.case}: the result does not say what its endpoints were: it is of an earlier version")
+        raise DamagedData(f"{whole.case}: the result does not name its endpoints: it is from an earlier version")
     # The figures depend only on whether all endpoints are kernel interfaces.
     kernel: Endpoint = Veth(_NOWHERE, "", None)
     other: Endpoint = Pci(_NOWHERE, "")
@@ -235,7 +235,7 @@ def _sweep(parts: _Parts) -> Measurement:
 
 
 def _search(parts: _Parts, search: SearchLog) -> Measurement:
-    """Runs the search again, with the recorded answer to each load."""
+    """Repeats the search with the recorded answer to each load."""
     case = parts.case
     goal = parts.settings.goal(case.rate)
     launches = _of_trials(search, parts.launches, parts.reference)
@@ -266,7 +266,7 @@ def _search(parts: _Parts, search: SearchLog) -> Measurement:
 
 
 def _bounds(goal: Goal, search: SearchLog, senders: int, ran: Sequence[tuple[Trial, Launch]]) -> Bounds:
-    """Returns the bounds of the recorded trials on the case; the first calibrated, if no reference link did."""
+    """Returns the bounds of the recorded trials on the case. The first one calibrated if no reference link did."""
     answers = iter([_tried(trial, launch) for trial, launch in (ran[1:] if search.calibrated_on == "case" else ran)])
 
     def answer(_duration_s: float, _load_pps: float) -> Tried:

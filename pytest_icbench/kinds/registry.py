@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What reports show of each kind of measurement. A new kind is a folder, and a row here and in ``runs``. Pure."""
+"""The parts of reports for each kind of measurement. A new kind is a folder, and a row here and in ``runs``. Pure."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.kinds.application import columns as application
-from pytest_icbench.kinds.latency import columns as latency
-from pytest_icbench.kinds.startup import columns as startup
-from pytest_icbench.kinds.startup.chart import startup_charts
+from pytest_icbench.kinds.application import application_columns as application
+from pytest_icbench.kinds.latency import latency_columns as latency
+from pytest_icbench.kinds.startup import startup_columns as startup
+from pytest_icbench.kinds.startup.startup_chart import startup_charts
 from pytest_icbench.model.figures import Application, Figures, Latency, Startup
 from pytest_icbench.model.result import Result
 
@@ -36,7 +36,7 @@ class Charts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """What reports show of a kind of measurement.
+    """The parts of reports for a kind of measurement.
 
     Attributes:
         figures: the type of its figures.
@@ -45,10 +45,10 @@ class Kind:
         shown: the columns of its tables in the terminal.
         titles: the titles of its tables; ``{kind}`` is the table's name, ``{metric}`` the metric.
         table: returns the name of a result's table.
-        sentence: returns what a result says; empty if nothing.
-        question: the question of a report in which nothing else was measured; ``{paths}`` are the paths. None: reports
-            ask by what they compare.
-        charts: None where reports draw its charts.
+        sentence: returns the sentence on a result for the answer; may be empty.
+        question: the title of a report with results of this kind only; ``{paths}`` are the paths. None: the title
+            follows from the comparison.
+        charts: its charts; None if a section of ``report.figure`` draws them.
     """
 
     figures: type[Figures]
@@ -85,12 +85,12 @@ KINDS = (
         titles=startup.TITLES,
         table=startup.table_of,
         sentence=startup.sentence,
-        question="How fast does one container more appear? {paths}",
+        question="How long does another container take to start? {paths}",
         charts=Charts("startups", "Creation of containers", startup_charts),
     ),
 )
 
 
 def kind_of(result: Result) -> Kind | None:
-    """Returns the kind of a result; None for one that reports show by themselves."""
+    """Returns the kind of a result; None for a kind without a row."""
     return next((kind for kind in KINDS if kind.figures is type(result.figures)), None)

@@ -30,7 +30,7 @@ from pytest_icbench.plugin.items import Benchmark, adapt_settings, check_rate
 from pytest_icbench.plugin.outcomes import skip
 from pytest_icbench.plugin.run import Run
 from pytest_icbench.report.figure.series import windows_of
-from pytest_icbench.report.properties import properties
+from pytest_icbench.report.junit import properties
 from pytest_icbench.store.run_directory import path_part
 from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.exchange import Exchange

@@ -34,8 +34,8 @@ from pytest_icbench.plugin.schedule.plan import count_hosts, make_budget, plan
 from pytest_icbench.plugin.terminal import CaseLines, write_results, write_summaries, write_troubles
 from pytest_icbench.plugin.third_party import find_unused_options
 from pytest_icbench.plugin.usage import describe_error, report_errors
+from pytest_icbench.report.decisions import is_weak
 from pytest_icbench.report.html.page import add_history
-from pytest_icbench.report.power import is_weak
 from pytest_icbench.testbed.testbed import Testbed
 from pytest_icbench.wording import counted
 

@@ -20,12 +20,10 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.old_versions import explain_upgrades
 from pytest_icbench.plugin.outcomes import Outcomes, first_line, is_undecided
 from pytest_icbench.report import markdown, openmetrics
+from pytest_icbench.report.decisions import overall, power
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.labels import label, shared
-from pytest_icbench.report.line import result_line
-from pytest_icbench.report.power import power
-from pytest_icbench.report.terminal import table
-from pytest_icbench.report.versions import overall
+from pytest_icbench.report.line import label, result_line, shared
+from pytest_icbench.report.terminal_table import table
 from pytest_icbench.store.baselines import host_name, load, save
 from pytest_icbench.wording import counted, cut, printable, wrapped
 

@@ -1,28 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The answer of a run in a few sentences, of which "undecided" can be one. Pure."""
+"""The answer of a run in a few sentences; "undecided" is one of the possible answers. Pure.
+
+Further sentences give the cost of a rule of an access list, and what a host with two CPUs can show and what it cannot.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from math import inf
 from typing import NamedTuple
 
-from pytest_icbench.display.axes import Traffic, grouped, main_figure, main_unit, path_of, traffic
+from pytest_icbench.display.case_names import Traffic, grouped, main_figure, main_unit, number, path_of, short, traffic
 from pytest_icbench.gate.margins import COMPARED, MAIN
 from pytest_icbench.kinds.registry import kind_of
-from pytest_icbench.model.figures import KINDS
+from pytest_icbench.model.case import Case
+from pytest_icbench.model.figures import KINDS, Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import few_cpus, rules, versions
-from pytest_icbench.report.changes import change_of, comparisons, in_units
+from pytest_icbench.report import decisions
+from pytest_icbench.report.decisions import power
 from pytest_icbench.report.overview import Ranking, rankings, verdict_named
 from pytest_icbench.report.plain import plain_ratio, with_plain
-from pytest_icbench.report.power import power
+from pytest_icbench.report.value_changes import change_of, comparisons, in_units
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import alternatives, counted, percent, plain_name, printable, signed_percent
 
-#: Number of traffics that the first screen shows of each kind of measurement.
+#: Number of traffics that the first screen shows for each kind of measurement.
 MOST_TRAFFICS = 2
 #: Number of cases, or of paths, that a sentence names.
 _FEW = 3
@@ -64,18 +70,18 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
             if (of_kind := [item for item in ranked if item.paths[0].dimension == dimension])
             for sentence in _fastest(of_kind, of_kind[0].paths[0].figures.LEAD + of_run)
         ),
-        *(Sentence("Rules:", sentence) for sentence in rules.sentences(results)),
+        *(Sentence("Rules:", sentence) for sentence in rule_costs(results)),
         *(
             Sentence(f"{path_of(result)}:", sentence)
             for result in results
             if (kind := kind_of(result)) and (sentence := kind.sentence(result))
         ),
-        *(Sentence("What this host shows:", sentence) for sentence in few_cpus.sentences(results)),
+        *(Sentence("What this host shows:", sentence) for sentence in few_cpus_show(results)),
     ]
 
 
 def _functions(results: Sequence[Result]) -> list[Sentence]:
-    """Returns what functions leave of the rates of their paths, one sentence for each of the first traffics."""
+    """Returns a sentence for each of the first traffics: the share of the path's rate that each function leaves."""
     known = [result for result in results if not result.figures.LESS_IS_BETTER and plain_ratio(result) is not None]
     out = []
     for key in first_traffics(known) if known else ():
@@ -97,8 +103,8 @@ def _part(ratio: Estimate | None) -> str:
 def first_traffics(results: Iterable[Result]) -> list[tuple[str, str, Traffic]]:
     """Returns metric, placement and traffic of the comparisons on the first screen.
 
-    They are those with the most paths; among them the shortest frames and the longest. Where all have one length, it is
-    the first of them and the last.
+    The comparisons with the most paths come first. Among these it takes the shortest and the longest frames, or the
+    first and the last comparison if all frames have one length.
     """
     groups = grouped(results, _key)
     if len(groups) <= MOST_TRAFFICS:
@@ -113,20 +119,20 @@ def first_traffics(results: Iterable[Result]) -> list[tuple[str, str, Traffic]]:
         if key[:2] == first[:2] and key[2]._replace(packet_size=0) == first[2]._replace(packet_size=0)
     ]
     last = max(alike, key=lambda key: key[2].packet_size)
-    if last == first:  # another axis tells the traffics apart
+    if last == first:  # the traffics differ in another axis
         last = [key for key in keys if key[:2] == first[:2]][-1]
     return list(dict.fromkeys((first, last)))
 
 
 def _candidates(results: Sequence[Result]) -> list[Sentence]:
     out = []
-    for overall in versions.candidates(results):
+    for overall in decisions.candidates(results):
         verdict = verdict_named(overall.decision)
         cases = sorted(overall.results, key=lambda result: _worse(_ratio(result), result))
         counts = f"{overall.counts.replace(', ', '; ')} of {counted(len(cases), 'comparison')}."
         parts = [counts]
         for word, chosen in (("Worst", Verdict.REGRESSED), ("Best", Verdict.IMPROVED)):
-            named = [result for result in cases if versions.decision_of(result) == chosen]
+            named = [result for result in cases if decisions.decision_of(result) == chosen]
             named = named if chosen == Verdict.REGRESSED else named[::-1]
             if named:
                 parts.append(f"{word}: {_changes(named)}.")
@@ -134,13 +140,13 @@ def _candidates(results: Sequence[Result]) -> list[Sentence]:
         parts += [f"{line[0].upper()}{line[1:]}." for line in power(cases)]
         out.append(Sentence(f"{overall.candidate} against its base: {overall.decision}.", " ".join(parts), verdict))
     if not any(sentence.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) for sentence in out):
-        return out  # beside what is undecided, the rate of false alarms would calm without a reason
-    rates = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in versions.error_rates(results)]
+        return out  # next to undecided verdicts, the rate of false alarms would reassure without a reason
+    rates = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in decisions.error_rates(results)]
     return [*out[:-1], out[-1]._replace(text=" ".join([out[-1].text, *rates]))]
 
 
 def _outlooks(results: Sequence[Result]) -> list[str]:
-    """Returns why cases are undecided, and what would tell."""
+    """Returns why cases are undecided, and what would decide them."""
     found = ((result, result.findings[0]) for result in results if result.findings)
     return [
         printable(f"{result.case}: {finding.outlook()}")
@@ -150,7 +156,7 @@ def _outlooks(results: Sequence[Result]) -> list[str]:
 
 
 def _second_run(results: Sequence[Result]) -> list[Sentence]:
-    """Returns the sentence on what changed against the run before; empty for a run alone."""
+    """Returns the sentence on what changed since the previous run; empty for a single run."""
     out = []
     for comparison in comparisons([result for result in results if result.against]):
         worst = comparison.changes[0].verdict
@@ -200,7 +206,7 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
 
 
 def _is_beside_its_base(result: Result) -> bool:
-    """Whether a result was judged against the base that was measured beside it, not against an earlier run."""
+    """Whether a result was judged against a base of the same session, not against an earlier run."""
     comparison = result.side_by_side
     return comparison is not None and result.baseline == comparison.base
 
@@ -215,7 +221,7 @@ def _worst_first(group: Iterable[Result], verdict: Verdict) -> list[Result]:
 
 
 def _ratio(result: Result) -> Estimate | None:
-    """Returns the change that decides, which need not be that of the main value."""
+    """Returns the change that decides the verdict. It need not be the change of the main value."""
     change = change_of(result)
     if change is None or change.ratio is None:
         return result.ratio_to_baseline
@@ -228,7 +234,7 @@ def _figure(result: Result) -> str:
 
 
 def _worse(ratio: Estimate | None, result: Result) -> float:
-    """Returns a number that is the smaller the worse the change is."""
+    """Returns a sort key: the worse the change, the smaller the number."""
     if ratio is None or not ratio:
         return 0.0
     return 1 / ratio if COMPARED[_figure(result)][1] == "lower" else float(ratio)
@@ -241,7 +247,7 @@ def _changes(results: Sequence[Result]) -> str:
 
 
 def _change(result: Result) -> str:
-    """Returns ``rate -12.1 % (-13.0 to -11.0)``; empty where a limit and no comparison decided."""
+    """Returns ``rate -12.1 % (-13.0 to -11.0)``; empty if a limit decided instead of a comparison."""
     ratio = _ratio(result)
     if ratio is None:
         return ""
@@ -276,31 +282,31 @@ def _frames(load: Traffic) -> str:
 
 
 def _key(result: Result) -> tuple[str, str, Traffic]:
-    """Returns what results have in common that stand in one comparison."""
+    """Returns the key that all results of one comparison share."""
     return result.metric, result.placement, traffic(result)
 
 
 def _of(ranking: Ranking) -> str:
     best, *others = ranking.paths
     unit = main_unit(best)[0]
-    behind = [result for result in others if result not in ranking.rivals]
+    slower = [result for result in others if result not in ranking.rivals]
     if not ranking.rivals:
         lead = f", {ranking.lead}" if ranking.lead else ""
         text = f"{path_of(best)} with {_value(best)} {unit}{_interval(best)}{lead}"
-        rest = behind[1:]
+        rest = slower[1:]
     else:
         leaders = [best, *ranking.rivals]
         text = f"{', '.join(f'{path_of(item)} {_value(item)}' for item in leaders)} {unit}"
         decided = f"{text}, {ranking.lead}{_floors(leaders)}"
         text = decided if ranking.tied else f"undecided between {text}{_why(leaders)}"
-        rest = behind[1:] if ranking.tied else behind
+        rest = slower[1:] if ranking.tied else slower
     limits = _limits([best, *ranking.rivals]) if best.figures.HAS_LIMIT else ""
     text += f". {limits}" if limits else "."
     if rest:
         named = ", ".join(f"{path_of(item)} {_value(item)}" for item in rest[:_FEW])
         text += f" Behind: {named}{f' and {len(rest) - _FEW} more' if len(rest) > _FEW else ''}."
     if ranking.missing:
-        text += f" Not measured with the CPUs as far apart: {', '.join(ranking.missing)}."
+        text += f" Not measured at this distance of the CPUs: {', '.join(ranking.missing)}."
     return printable(text)
 
 
@@ -313,7 +319,7 @@ def _floors(leaders: Sequence[Result]) -> str:
 
 
 def _why(leaders: Sequence[Result]) -> str:
-    """Returns why none of the leading paths can be distinguished from the others."""
+    """Returns why the leading paths cannot be distinguished from each other."""
     floors = _floors(leaders)
     if not any(_interval(item) for item in leaders):
         return f"{floors}; too few launches to tell"
@@ -355,3 +361,131 @@ def _interval(result: Result) -> str:
 def three(value: float) -> str:
     """Formats a number with three significant digits: ``0.246``, ``16.1``, ``1,485``."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+_LIST = re.compile(r"\b(?P<kind>acl|set)(?P<rules>[1-9]\d*)\b", re.ASCII)
+_LIST_KINDS = {"acl": "rule", "set": "element of a set"}
+
+
+def rule_costs(results: Sequence[Result]) -> list[str]:
+    """Returns the cost of a rule for each path and traffic that was measured flat out with lists of several lengths."""
+    measured = [result for result in results if result.metric == "frmol" and result.is_number and _rules(result)]
+    texts = []
+    for group in grouped(measured, lambda result: (_path_of_lists(result), traffic(result))).values():
+        points = {
+            _rules(result): 1e9 / pps for result in group if (pps := number(result, result.frames.throughput_pps))
+        }
+        if len(points) > 1:
+            match = _LIST.search(group[0].point.function or "")
+            kind = _LIST_KINDS[match["kind"]] if match else ""
+            lengths = f"{min(points):,} to {max(points):,}"
+            texts.append(
+                f"{_path_of_lists(group[0])}: each {kind} costs {short(_slope(points))} ns a frame ({lengths})."
+            )
+    return texts
+
+
+def _rules(result: Result) -> int:
+    """Returns the length of the access list of a result's only function; 0 without one."""
+    point = result.point
+    match = None if point.pairs > 1 or point.chain > 1 else _LIST.search(point.function or "")
+    return int(match["rules"]) if match else 0
+
+
+def _path_of_lists(result: Result) -> str:
+    """Returns the name of the path with N in place of the length."""
+    function = _LIST.sub(lambda match: f"{match['kind']}N", result.point.function or "")
+    return path_of(replace(result, axes={**result.axes, "function": function}))
+
+
+def _slope(points: dict[int, float]) -> float:
+    """Returns the slope of the line of least squares through the points."""
+    mean_x, mean_y = (sum(values) / len(points) for values in (points, points.values()))
+    over = sum((x - mean_x) ** 2 for x in points)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points.items()) / over
+
+
+#: Hosts with at most this many CPUs get these sentences.
+FEW_CPUS = 2
+
+
+class _ShownInPart(NamedTuple):
+    """A kind of case: a predicate, its name, what a host with few CPUs shows about it, and what it does not show."""
+
+    of: Callable[[Result], bool]
+    name: str
+    shown: str
+    not_shown: str
+
+
+_SHOWN_IN_PART = (
+    _ShownInPart(
+        lambda result: result.point.chain > 1,
+        "chains",
+        "what a hop adds and at which hop frames are lost",
+        "what a chain carries if each function has a core; the 99th percentile is due to the scheduler",
+    ),
+    _ShownInPart(
+        lambda result: bool(result.point.cpu_allocations),
+        "parts of a CPU",
+        "how functions split one CPU",
+        "what they do next to I/O on separate cores, since all senders share the other CPU",
+    ),
+    _ShownInPart(
+        lambda result: result.point.mixed and not result.point.cpu_allocations,
+        "different functions on one CPU",
+        "who gets the CPU and how long a ping waits",
+        "that at the published rates, since all senders share the other CPU",
+    ),
+    _ShownInPart(
+        lambda result: _alike(result.point),
+        "functions side by side",
+        "what each additional one takes from the total",
+        "what they pass on separate cores, since their senders and receivers share these CPUs",
+    ),
+    _ShownInPart(
+        lambda result: result.point.rate.trace is not None,
+        "loads that change",
+        "how soon a path follows a change",
+        "how closely it follows on more cores",
+    ),
+    _ShownInPart(
+        lambda result: result.point.noisy_neighbour is not None,
+        "noisy neighbours",
+        "what shared memory and caches cost",
+        "a noisy neighbour in another L3 domain, or of a path of several cores",
+    ),
+    _ShownInPart(
+        lambda result: isinstance(result.figures, Startup),
+        "creation of containers",
+        "the time of each and its growth with their number",
+        "these times without clients and containers on the CPUs that create them",
+    ),
+    _ShownInPart(
+        lambda result: (result.point.function or "").startswith("subscribers"),
+        "subscribers",
+        "how evenly clients are served and what many of them add to a round trip",
+        "the greatest total, since the senders take as much of the CPUs as the firewalls",
+    ),
+)
+
+
+def few_cpus_show(results: Sequence[Result]) -> list[str]:
+    """Returns a sentence for each kind of case that two CPUs show only in part; none for hosts with more CPUs."""
+    few = [result for result in results if _cpus(result) <= FEW_CPUS]
+    return [
+        f"two CPUs show of {kind.name} {kind.shown}; not {kind.not_shown}."
+        for kind in _SHOWN_IN_PART
+        if any(kind.of(result) for result in few)
+    ]
+
+
+def _alike(case: Case) -> bool:
+    """Whether equal functions run in parallel, one for each pair, without CPU shares and at a constant load."""
+    several = case.function is not None and case.pairs > 1 and case.chain == 1
+    return several and not case.one_cpu and case.rate.trace is None
+
+
+def _cpus(result: Result) -> float:
+    cpus = result.identity.get("cpus")
+    return cpus if isinstance(cpus, int) and cpus > 0 else inf

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The columns of reports: the tables of the terminal, the tables in Markdown and the rows of the page. Pure.
 
-The case comes first in every report and is not among them, since each report abbreviates it differently.
+The case is the first column of every report. It is not in this table, since each report abbreviates it differently.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pytest_icbench.display.axes import main_figure, main_unit, microseconds, number, short
+from pytest_icbench.display.case_names import main_figure, main_unit, microseconds, number, short
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.kinds.application.columns import operations, operations_interval
+from pytest_icbench.kinds.application.application_columns import operations, operations_interval
 from pytest_icbench.kinds.registry import KINDS
 from pytest_icbench.model import disturbed
 from pytest_icbench.model.figures import Figures, Latency, Search, Throughput
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import longruns, remarks
-from pytest_icbench.report.changes import Change, change_of
+from pytest_icbench.report import remarks
 from pytest_icbench.report.overview import figure_text
 from pytest_icbench.report.plain import plain_ratio
+from pytest_icbench.report.value_changes import Change, change_of
 from pytest_icbench.wording import percent, printable, signed_percent
 
 
@@ -38,7 +38,7 @@ def rate(result: Result) -> str:
 
 
 def interval(result: Result) -> str:
-    """Returns the interval of the rate; a rate that was searched for has none."""
+    """Returns the interval of the rate; empty for a searched rate."""
     pps = number(result, result.frames.throughput_pps)
     if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
         return ""
@@ -51,7 +51,7 @@ def _p99(result: Result) -> str:
 
 
 def bounds(result: Result) -> str:
-    """Returns the bounds of a rate that was searched for, which RFC 9971 wants in every report."""
+    """Returns the bounds of a searched rate, which RFC 9971 requires in every report."""
     return remarks.bounds(result, "..")
 
 
@@ -69,7 +69,7 @@ def mean_frame(result: Result) -> str:
 
 def train(result: Result) -> str:
     """Returns the frames of the longest train without loss."""
-    return longruns.train(result) or ""
+    return remarks.longest_train(result) or ""
 
 
 def loss(result: Result) -> str:
@@ -85,7 +85,7 @@ def notable_loss(result: Result) -> str:
 
 
 def ratio(result: Result) -> str:
-    """Returns the ratio to the reference link; that of a path with a function is ``to_plain``."""
+    """Returns the ratio to the reference link; empty for a path with a function, which has ``to_plain``."""
     ratio = None if result.point.function else number(result, result.ratio_to_reference)
     return "" if ratio is None else f"{ratio:.2f}"
 
@@ -104,13 +104,13 @@ def _to_plain_with_interval(result: Result) -> str:
 
 
 def of_plain(result: Result) -> str:
-    """Returns what the function leaves, with its interval: ``0.54 (0.5 to 0.58) of the path without the function``."""
+    """Returns the share that the function leaves: ``0.54 (0.5 to 0.58) of the path without the function``."""
     ratio = _to_plain_with_interval(result)
     return ratio and f"{ratio} of the path without the function"
 
 
 def imbalance(result: Result) -> str:
-    """Returns the frames of the busiest of several workers over their mean; empty where that is not known."""
+    """Returns the frames of the busiest worker over the mean of all workers; empty if unknown."""
     ratio = number(result, result.frames.core_imbalance)
     return "" if ratio is None else f"{ratio:.2f}"
 
@@ -121,7 +121,7 @@ def limit(result: Result) -> str:
 
 
 def shown_verdict(result: Result) -> str | None:
-    """Returns the verdict; None if there is none, or nobody asked: NO_BASELINE without a baseline to compare with."""
+    """Returns the verdict; None without one, and for NO_BASELINE if no baseline was named."""
     return None if result.verdict == Verdict.NO_BASELINE and result.baseline is None else result.verdict
 
 
@@ -157,12 +157,12 @@ _MAIN_FIGURE: Mapping[type[Figures], Callable[[Result], str]] = {
 
 
 def _figure_and_ratio(result: Result) -> str:
-    """Returns the main value, and for a path with a function what that leaves of it."""
+    """Returns the main value, and for a path with a function its share of the plain path."""
     return ", ".join(filter(None, (_figure(result), of_plain(result))))
 
 
 def _interval_of_figure(result: Result) -> str:
-    """Returns the interval of the main value; for a rate that was searched for its relevant bounds."""
+    """Returns the interval of the main value; for a searched rate its relevant bounds."""
     main = main_figure(result)
     if main is None or result.rates.back_to_back is not None:
         return ""
@@ -175,7 +175,7 @@ def _interval_of_figure(result: Result) -> str:
     return f"{shown(main.low)} to {shown(main.high)}"
 
 
-#: How the ends of an interval are shown, by kind; of others in the unit of the main figure.
+#: Formats the ends of an interval, by kind; other kinds use the unit of the main figure.
 _SHOWN: Mapping[type[Figures], Callable[[float], str]] = {
     Throughput: remarks.mpps,
     Search: remarks.mpps,
@@ -184,7 +184,7 @@ _SHOWN: Mapping[type[Figures], Callable[[float], str]] = {
 
 
 def _change(result: Result) -> str:
-    """Returns the change with its interval, from what decides: pairs with the base, the baseline, or the run before."""
+    """Returns the change with its interval against the base, the baseline or the previous run."""
     change = change_of(result)
     return "" if change is None else change.text + _of_cycles(change)
 
@@ -207,7 +207,7 @@ def _change_and_values(result: Result) -> str:
 
 
 def _line_rate(result: Result) -> str:
-    """Returns the rate of a throughput case; that of a latency case only says what was offered."""
+    """Returns the rate of a throughput case; empty for a latency case, whose rate is only the offered load."""
     return operations(result) or (f"{rate(result)} Mpps" if result.figures.SAYS_METRIC and rate(result) else "")
 
 
@@ -227,7 +227,7 @@ def _line_loss(result: Result) -> str:
 
 
 def _line_change(result: Result) -> str:
-    """Returns the change and what it is against: ``-1.2 % vs main``."""
+    """Returns the change and its reference: ``-1.2 % vs main``."""
     against = "base" if result.side_by_side is not None else result.baseline
     change = _bare_change(result)
     return change and f"{change} vs {against}"
@@ -274,7 +274,7 @@ COLUMNS = (
     Column("train", "", train, In.THROUGHPUT | In.PAGE, phrase="{text} frames back to back"),
     Column("loss", "%", loss, _BOTH),
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
-    Column("loss events", "", lambda result: longruns.losses(result, 0) or "", In.PAGE),
+    Column("loss events", "", lambda result: remarks.describe_losses(result, 0) or "", In.PAGE),
     Column("ratio", "", ratio, _ALL),
     Column("imbalance", "", imbalance, _BOTH | In.PAGE | In.LINE, phrase="busiest core {text} of the mean"),
     Column("of plain", "", to_plain, _ALL),

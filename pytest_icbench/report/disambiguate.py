@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results of one path and one traffic, distinguished by what their names leave out. Pure.
+"""Distinguishes results of equal path and traffic by the axes that their names leave out. Pure.
 
-A chart has one value for each series and place. Results that differ by an axis that neither the path nor the traffic
-names, or that were measured several times, would be joined to a zigzag.
+A chart has one value for each series and place. Results with equal names would become a zigzag: they differ in an axis
+that neither the path nor the traffic names, or they were measured several times.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_icbench.display.axes import grouped, path_of, traffic
+from pytest_icbench.display.case_names import grouped, path_of, traffic
 from pytest_icbench.model.result import Result
 
 
 def disambiguated(results: Sequence[Result]) -> list[Result]:
-    """Returns the results, of which those that coincide with others have ``apart``.
+    """Returns the results; those with equal names have ``apart``.
 
-    An axis that tells two results of a path apart is named in all results of the path, so that its lines go through.
-    Results that no axis tells apart are counted: all but the first have their number.
+    An axis in which two results of a path differ is named in all results of the path, so that its lines are not broken.
+    Results without such an axis are numbered, from the second one on.
     """
     axes: dict[tuple[str, str, str], dict[str, None]] = {}
     for group in grouped(results, _place).values():
@@ -47,7 +47,7 @@ def _place(result: Result) -> tuple[object, ...]:
 
 
 def _facts(result: Result) -> dict[str, Any]:
-    """Returns what can tell results apart; the placement of cases that no axis tells apart is one of it."""
+    """Returns the facts that can distinguish results: the axes and the placement."""
     return {**result.axes, "placement": result.placement}
 
 
@@ -56,7 +56,7 @@ def _differ(facts: Sequence[dict[str, Any]], name: str) -> bool:
 
 
 def _said(result: Result, names: Iterable[str]) -> str:
-    """Returns the values of axes: ``flows 1000, dedicated``; nothing for an axis that a result does without."""
+    """Returns the values of axes: ``flows 1000, dedicated``; empty for an axis that a result does not have."""
     parts = []
     for name in names:
         value = _facts(result).get(name)

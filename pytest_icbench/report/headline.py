@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pytest_icbench.display.axes import of_kind, path_of
+from pytest_icbench.display.case_names import of_kind, path_of
 from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.model.figures import Application, FrameFigures
 from pytest_icbench.model.result import Result
@@ -19,11 +19,11 @@ from pytest_icbench.report import overview, remarks
 from pytest_icbench.report.columns import shown_verdict
 from pytest_icbench.wording import alternatives, clock, counted, printable
 
-#: Verdicts that are counted even if no case has them.
+#: Verdicts with a count even if no case has them.
 _ALWAYS = (Verdict.PASS, Verdict.REGRESSED, Verdict.INVALID)
-#: Verdicts of comparisons, which are counted wherever something was compared.
+#: Verdicts of comparisons: they have a count if anything was compared.
 _COMPARED = (Verdict.INCONCLUSIVE, Verdict.IMPROVED)
-#: Number of names in a sentence after which the rest is counted.
+#: Number of names in a sentence; only the number of further ones follows.
 _FEW = 3
 
 
@@ -34,7 +34,7 @@ class Tile(NamedTuple):
         number: the number, or a word in its place.
         name: what is counted.
         detail: a remark.
-        colour: as a verdict's.
+        colour: the name of a colour, as verdicts have.
         target: the anchor of the part of the page with the details; empty without one.
     """
 
@@ -46,7 +46,7 @@ class Tile(NamedTuple):
 
 
 def question(results: Sequence[Result]) -> str:
-    """Returns the title: what the run asks, in one line."""
+    """Returns the title: the question that the run answers, on one line."""
     if not results:
         return "Nothing was measured"
     candidates = [result for result in results if result.point.candidate is not None]
@@ -100,7 +100,7 @@ def _version(result: Result) -> str:
 
 
 def _several(texts: Iterable[str | None]) -> list[str]:
-    """Returns the different texts in order, fit for one line."""
+    """Returns the distinct texts in order, without control characters."""
     return [printable(text) for text in dict.fromkeys(text or "" for text in texts)]
 
 
@@ -176,10 +176,10 @@ def _hosts(results: Sequence[Result]) -> list[str]:
 
 
 def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list[Tile]:
-    """Returns the counted verdicts, what was not measured and why, and whether a baseline judged.
+    """Returns the tiles: verdicts with counts, what was not measured and why, and a hint if there is no baseline.
 
-    The base that a candidate is compared with counts only if it was judged itself. Of two runs the second counts, with
-    what it is against the first.
+    The base of a candidate counts only if it was judged itself. Of two runs only the second counts, with its verdicts
+    against the first.
 
     Args:
         skipped: ids of skipped tests with their reasons.
@@ -194,7 +194,7 @@ def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list
     order = [*shown, *(name for name in counts if name not in shown)]
     out = [_counted(name, counts.get(name, 0)) for name in order]
     if bases:
-        out.append(Tile(str(len(bases)), "measured beside as the base"))
+        out.append(Tile(str(len(bases)), "measured as the base"))
     if skipped:
         out.append(Tile(str(len(skipped)), "not measured", short_reason(skipped), "warn", "ic-skipped"))
     if results and not compared:
@@ -217,7 +217,7 @@ def _counted(name: str, count: int) -> Tile:
 
 
 def short_reason(skipped: Sequence[tuple[str, str]]) -> str:
-    """Returns who was not measured and why, in few words: ``vpp and snabb are not installed; sriov needs a card``."""
+    """Returns which switches were not measured and why: ``vpp and snabb are not installed; sriov needs a card``."""
     names_by_reason: dict[str, list[str]] = {}
     for reason, tests in overview.skips(skipped):
         short = re.split(r"[:;(]", printable(reason), maxsplit=1)[0].strip()
@@ -246,7 +246,7 @@ def _switch(test: str) -> str:
 
 
 def warnings(results: Sequence[Result]) -> list[str]:
-    """Returns what makes the values doubtful: shared cores, disturbed windows, drift, states, the host's warnings."""
+    """Returns the reasons for doubt: shared cores, disturbed windows, drift, states, the host's warnings."""
     reported = Counter(str(line) for result in results for line in result.conditions.get("warnings") or ())
     parts = [f"{text.rstrip('.')}." for text in reported]
     sharing = sum(map(remarks.shares_cpus, results))
@@ -278,7 +278,7 @@ def warnings(results: Sequence[Result]) -> list[str]:
 
 
 def _disturbed(disturbed: Sequence[Result], numbers: Sequence[Result]) -> str:
-    """Returns how many launches and windows of all values others disturbed, and the case with most of them."""
+    """Returns how many launches and windows other processes disturbed, and the case with most of them."""
     launches = sum(result.disturbed_launches or 0 for result in disturbed), sum(result.launches for result in numbers)
     windows = sum(result.disturbed_windows for result in disturbed), sum(result.windows for result in numbers)
     counts = (("launches", launches), ("windows", windows))

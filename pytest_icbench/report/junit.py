@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""JUnit XML: a result for readers, then its JSON line, in ``system-out``; unused report writers are unregistered."""
+"""JUnit XML: results as ``system-out`` of a test, for readers and as JSON lines, and as its properties."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.anchors import case_anchor
+from pytest_icbench.report import remarks
 from pytest_icbench.report.line import result_line
 from pytest_icbench.report.notes import remarks_on
 from pytest_icbench.wording import printable
 
-#: Printable characters that XML 1.0 has not.
+#: Printable characters that XML 1.0 does not allow.
 _FOREIGN = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
@@ -39,7 +40,7 @@ def add_system_out(config: pytest.Config, report: pytest.TestReport, results: Se
 
 
 def _for_readers(result: Result, page: str) -> list[str]:
-    """Returns the result's line, what is to be known about it, and where the page shows it; XML takes all of it."""
+    """Returns the result's line, the remarks on it, and its place on the page, without characters that XML forbids."""
     lines = [result_line(result), *remarks_on([result])]
     if result.bottleneck_evidence:
         lines.append(f"limited by {result.bottleneck}: {result.bottleneck_evidence.splitlines()[0]}")
@@ -56,3 +57,41 @@ def _page(config: pytest.Config) -> str:
 
 def _is_junit(plugin: Any) -> bool:
     return type(plugin).__name__ == "LogXML" and hasattr(plugin, "node_reporter")
+
+
+#: Prefix of JUnit properties.
+PREFIX = "icbench."
+
+#: Types of a result's nested parts. The JSON line has them, the properties do not.
+_NESTED = (dict, list, tuple)
+
+
+def _shown(value: Any) -> Any:
+    """Returns a value with at most seven digits; the JSON line has all of them."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return float(f"{value:.7g}") if isinstance(value, float) else value
+
+
+def properties(result: Measurement) -> list[tuple[str, Any]]:
+    """Returns a result's flat values as JUnit properties: the names of the JSON line with a prefix, without nulls.
+
+    Loss events and trains without loss are nested in the line; here they are flattened.
+    """
+    return [
+        (PREFIX + name, _shown(value))
+        for name, value in {**result.flat(), **remarks.flat_long_run(result)}.items()
+        if value is not None and not isinstance(value, _NESTED)
+    ]
+
+
+_NOT_IN_ANCHORS = re.compile(r"[^A-Za-z0-9_:+.-]", re.ASCII)
+
+
+def case_anchor(result: Measurement) -> str:
+    """Returns the page's id of a result's case: ``case-throughput-ovs-64B-b32-1vs1-Rmax``.
+
+    It includes the dimension, since a rate and a round trip can be measured with equal traffic. Characters that are not
+    allowed both in an HTML id and in a URL fragment become ``_``.
+    """
+    return _NOT_IN_ANCHORS.sub("_", f"case-{result.dimension}-{result.case}")

@@ -10,19 +10,18 @@ from pytest_icbench.display.table import In
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
-from pytest_icbench.report.between_sessions import with_sessions
-from pytest_icbench.report.changes import Comparison, changed
 from pytest_icbench.report.columns import columns, judged, shown_verdict
+from pytest_icbench.report.decisions import candidates, error_rates, power
 from pytest_icbench.report.headline import warnings
 from pytest_icbench.report.overview import rankings
 from pytest_icbench.report.plain import with_plain
-from pytest_icbench.report.power import power
-from pytest_icbench.report.versions import candidates, error_rates
+from pytest_icbench.report.reported_intervals import with_sessions
+from pytest_icbench.report.value_changes import Comparison, changed
 from pytest_icbench.wording import counted, printable
 
 #: Ids of cases and tests that may stand in a code span as they are.
 _PLAIN = re.compile(r"[\w:+.,/\[\]-]+", re.ASCII)
-#: Reasons of skips, and tests of a reason, that are listed.
+#: The most listed reasons of skips, and the most listed tests of a reason.
 MOST_REASONS, MOST_TESTS = 50, 5
 
 Escape = Callable[[str], str]
@@ -48,7 +47,7 @@ def host_line(results: Sequence[Result], escape: Escape) -> str:
     for result in results:
         switch = result.treatment.get("switch")
         version = switch.get("version") if isinstance(switch, dict) else None
-        # A path of the kernel has the kernel's version, and an example of DPDK has DPDK's.
+        # A kernel path has the kernel's version, and a DPDK example has DPDK's.
         if version and version not in (treatment.get("kernel"), treatment.get("dpdk")):
             switches.setdefault(result.switch, str(version))
     parts += [f"{name} {version}" for name, version in switches.items()]
@@ -83,7 +82,7 @@ def skip_lines(skipped: Sequence[tuple[str, str]], escape: Escape) -> list[str]:
 
 #: Greatest number of rows: a GitLab comment holds a million characters, a GitHub comment 65,536.
 MOST_ROWS = 200
-#: Greatest number of disturbed cases whose disturbers are told unfolded.
+#: With more disturbed cases than this, the list of what disturbed them is folded.
 MOST_OPEN = 4
 #: What is markup anywhere: a backslash, code, emphasis, links, cells, HTML, mentions; an underscore, but not in a word.
 _SPECIAL = re.compile(r"[\\`*\[\]<&|~@]|(?<![^\W_])_+|_+(?![^\W_])")
@@ -194,7 +193,7 @@ def _row(result: Result) -> str:
 
 
 def _reason(result: Result) -> str:
-    """Returns the case as a code span and the escaped sentence on it, which need not name it again."""
+    """Returns the case as a code span and the escaped sentence on it, without the case's name."""
     text = (result.reason or "").removeprefix(f"{result.case}: ")
     if not result.is_number and result.evidence:
         text += f", {result.evidence.splitlines()[0]}"
@@ -212,7 +211,7 @@ def _changes(result: Result) -> list[str]:
 
 
 def _hindrances(results: Sequence[Result]) -> list[str]:
-    """Returns the cases that others disturbed, each with what disturbed it most, and an empty line; many are folded."""
+    """Returns the disturbed cases, each with what disturbed it most, and an empty line; a long list is folded."""
     reported = [(result, text) for result in results if (text := remarks.disturbance(result))]
     lines = _limited([f"* {code(result.case, escape)}: {escape(text)}" for result, text in reported])
     if len(lines) > MOST_OPEN:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Notes below a table: the meaning of its columns, then what is to be known about single results, by kind. Pure."""
+"""Notes below a table: the meaning of its columns, then remarks on single results, grouped by kind. Pure."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pytest_icbench.display.axes import number, of_kind
-from pytest_icbench.kinds.latency.columns import first
+from pytest_icbench.display.case_names import number, of_kind
+from pytest_icbench.kinds.latency.latency_columns import first
 from pytest_icbench.model.case import GSO
 from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.report import chains, following, longruns, noisy_neighbours, remarks, states
-from pytest_icbench.report.between_sessions import sessions_of
+from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
-from pytest_icbench.report.labels import label, shared
+from pytest_icbench.report.line import label, shared
+from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.wording import counted, show
 
-#: Greatest number of cases that a note names, and of characters about them, the first aside.
+#: The most cases that a note names, and the most characters about all but the first.
 MOST_NAMED, MOST_SAID = 8, 400
 
 _METRICS = {
@@ -36,9 +36,9 @@ class Note(NamedTuple):
     """A remark on a result.
 
     Attributes:
-        kind: the remark without what is special about the result; equal for the results that share a note.
-        detail: what is special about the result; empty if nothing is.
-        alone: the remark as a note of its own says it; empty: kind and detail.
+        kind: the general part of the remark; results with the same kind share a note.
+        detail: the part that is special to the result; may be empty.
+        alone: the remark as a note on one result; if empty, kind and detail.
     """
 
     kind: str
@@ -51,7 +51,7 @@ def notes(results: Sequence[Result]) -> list[str]:
     return [*_legend(results), *remarks_on(results)]
 
 
-#: What columns and marks mean, with the results that have them.
+#: The meaning of columns and marks, each with a predicate for the results that have it.
 _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
     (ratio, "ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)"),
     (to_plain, "of plain: to the same path without its function (latency: p50 over p50)"),
@@ -66,26 +66,26 @@ _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
     (first, "first: p50 of frames that were the first of their burst"),
     (
         lambda result: number(result, result.round_trips.floor_p50_ns) is not None,
-        "floor, floor p99: p50 and p99 with no switch between: the time of tool and machine alone",
+        "floor, floor p99: p50 and p99 without a switch: the time of the tool and the machine alone",
     ),
     (train, "train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)"),
 )
 _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
     (
         lambda result: of_kind([result], Application),
-        "client, server: CPU time of their processes in µs an operation",
+        "client, server: CPU time of their processes in µs per operation",
     ),
     (bounds, "bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)"),
     (
         lambda result: result.point.api == GSO,
         (
             "udp-gso: the kernel moves up to 64 datagrams as one buffer, so compare it with no other API:"
-            " what A1 and the like measure is a walk through the stack for each frame"
+            " A1 and similar experiments measure a walk through the stack for each frame"
         ),
     ),
     (
         lambda result: rate(result).startswith("≥"),
-        "≥: at least this, since the switch had idle share or the endpoints could do no more",
+        "≥: at least this, since the switch was partly idle or the endpoints were the limit",
     ),
 )
 
@@ -142,7 +142,7 @@ def _on_the_verdict(result: Result) -> Iterator[Note]:
     if not result.is_number and result.evidence:
         yield Note(result.evidence.splitlines()[0])
     if result.is_number and result.verdict in NOTABLE and result.reason:
-        # The sentence names its case; without it equal sentences are one note.
+        # The sentence names its case. Without the name, equal sentences share a note.
         yield Note(f"{result.verdict}: {result.reason.removeprefix(f'{result.case}: ')}", alone=_reason(result))
 
 
@@ -153,9 +153,9 @@ def _on_the_host(result: Result) -> Iterator[Note]:
         yield Note(stepped)
     if ways := remarks.each_way(result):
         yield Note("each direction", f"({ways})", f"each direction: {ways}")
-    if levels := states.levels(result):
+    if levels := host_states.levels(result):
         yield Note("states of the host", f"({levels.partition(': ')[2]})", levels)
-    if waited := states.waited(result):
+    if waited := host_states.waited(result):
         yield Note(waited)
     if (dependence := remarks.dependence(result)) and result.dependence is not None:
         widened = f"(intervals are {result.dependence.widening:.1f} times as wide)"
@@ -166,14 +166,14 @@ def _on_the_host(result: Result) -> Iterator[Note]:
 
 def _on_the_load(result: Result) -> Iterator[Note]:
     for text in (
-        chains.crowding(result),
-        chains.losses(result),
-        chains.side_by_side(result),
-        noisy_neighbours.effect(result),
-        following.sentence(result),
-        longruns.back_to_back(result),
+        remarks.crowding(result),
+        remarks.lost_by_hop(result),
+        remarks.side_by_side(result),
+        remarks.noisy_neighbour_effect(result),
+        remarks.load_changes(result),
+        remarks.back_to_back(result),
         remarks.unanswered(result) if result.is_number else "",
-        longruns.losses(result, longruns.FEW_EVENTS),
+        remarks.describe_losses(result, remarks.FEW_EVENTS),
     ):
         if text:
             yield Note(text)
@@ -194,7 +194,7 @@ def _on_the_launches(result: Result) -> Iterator[Note]:
         yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
     if result.repeated:
         launches = counted(result.repeated, "launch")
-        end = "repeated, a fault of the harness"
+        end = "repeated after a fault of the harness"
         yield Note(f"launches {end}", f"({result.repeated})", f"{launches} {end}")
 
 
@@ -203,9 +203,9 @@ def _reason(result: Result) -> str:
 
 
 def _shortfall(result: Result) -> tuple[str, str]:
-    """Returns the rate that was asked for, and how many launches offered less with the least of them."""
+    """Returns the requested rate, the number of launches that offered less, and the least offered rate."""
     rate = result.point.rate
-    # A part of the rate that a search found has no number of its own.
+    # A load that is a share of a searched rate has no number in the case.
     asked = f"{show(rate.pps * result.point.senders)} frames/s" if rate.pps is not None else rate.typed
     offers = [launch.offered_pps for launch in result.per_launch if launch.generator_bound]
     if not offers:

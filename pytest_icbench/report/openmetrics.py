@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes a run in the OpenMetrics text format (1.0.0), for Prometheus and GitLab's metrics reports.
 
-Latencies are in seconds, because the format asks for base units. The format has no place for two results of a case, so
+Latencies are in seconds, because the format asks for base units. The format has room for one result of a case, so only
 the last one is written.
 """
 
@@ -13,12 +13,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from pytest_icbench.display.axes import number
+from pytest_icbench.display.case_names import number
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.between_sessions import with_sessions
+from pytest_icbench.report.decisions import candidates
 from pytest_icbench.report.remarks import round_trips
-from pytest_icbench.report.versions import candidates
+from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.stats.quantiles import Estimate
 
 Sample = tuple[dict[str, str], float]
@@ -69,7 +69,7 @@ def _families(
     yield "icbench_case", "", "A case of the run, its verdict and what limited it.", _cases(results)
     yield "icbench_cases", "", "Cases by verdict; skipped ones did not run.", _counts(results, skipped)
     yield _CANDIDATES, "", "Decision for a version side by side with another.", _candidates(every)
-    text = "Greatest share of sessions without a change in which any candidate is called worse."
+    text = "Greatest share of unchanged sessions in which any candidate is called worse."
     yield "icbench_side_by_side_error_ratio", "ratio", text, _error_rate(every)
     for end, get, end_text in _ENDS:
         rate = _plain(
@@ -91,7 +91,7 @@ def _families(
     )
     yield "icbench_startup_seconds", "seconds", "Time to create a container, median over those of a case.", created
     launches = _plain(results, lambda result: result.launches)
-    yield "icbench_launches", "", "Number of launches that the values are from.", launches
+    yield "icbench_launches", "", "Number of launches of the values.", launches
     duration = _plain(results, lambda result: result.duration_s)
     yield "icbench_duration_seconds", "seconds", "Duration of the case.", duration
 

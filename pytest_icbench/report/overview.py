@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.display.axes import (
+from pytest_icbench.display.case_names import (
     METRIC_NAMES,
     Traffic,
     grouped,
@@ -22,15 +22,15 @@ from pytest_icbench.display.axes import (
 from pytest_icbench.model.case import REFERENCE_LINKS
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
+from pytest_icbench.report.host_states import in_one_state, ratio_of
 from pytest_icbench.report.remarks import bounds, is_search
-from pytest_icbench.report.states import in_one_state, ratio_of
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import percent
 
-#: The greatest share by which paths may differ, by their intervals, that are called equal: launches of one path on a
-#: virtual machine differ by as much.
+#: Paths are called equal if they differ by at most this share, by their intervals. Launches of one path on a virtual
+#: machine differ by as much.
 MOST_EQUAL = 0.25
-#: Reference links: they show the capability of the endpoints and are not ranked.
+#: Reference links. They show the capability of the endpoints and are not ranked.
 REFERENCES = tuple(REFERENCE_LINKS.values())
 
 
@@ -45,9 +45,9 @@ class Ranking:
         lead: the lead over the next path, and who equals the best or cannot be distinguished from it; empty for a
             single path.
         limits: the bottleneck of the winner, or of each path that may be the best.
-        paths: the results behind ``ranks``.
+        paths: the results of ``ranks``.
         rivals: those that cannot be distinguished from the best.
-        missing: paths that are not ranked, since they were not measured in the state of the host that the others share.
+        missing: paths without a rank, since they were not measured in the common state of the host.
         tied: the rivals differ from the best by at most ``MOST_EQUAL``.
     """
 
@@ -65,8 +65,8 @@ class Ranking:
 def rankings(results: Iterable[Result]) -> list[Ranking]:
     """Ranks the paths of each traffic, dimension, metric and host.
 
-    Reference links and candidates are not ranked: the former are no switches, the latter are judged in pairs with their
-    base, and the first of two runs is what it was before.
+    Reference links are no switches and are not ranked. Candidates are judged in pairs with their base. Of two runs only
+    the second is ranked.
     """
     ranked = [
         result
@@ -77,9 +77,9 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
 
 
 def contestants(results: Sequence[Result]) -> list[Result]:
-    """Returns the results that stand beside each other: no candidates, and of compared runs only the second.
+    """Returns the results that can be ranked: no candidates, and of two compared runs only the second.
 
-    The paths of a second run go without its name.
+    The paths of the second run are named without the run.
     """
     second = {result.run for result in results if result.against}
     standing = [result for result in results if result.point.candidate is None and (not second or result.run in second)]
@@ -101,10 +101,10 @@ def _ranking(group: Sequence[Result]) -> Ranking:
     limits = []
     if figures.HAS_LIMIT:
         limits = [f"{path_of(result)}: {_limit(result)}" for result in (best, *rivals)] if rivals else [_limit(best)]
-    behind = [result for result in others if result not in rivals]
+    slower = [result for result in others if result not in rivals]
     apart = _greatest_difference([gains[path_of(result)] for result in rivals])
     tied = bool(rivals) and apart is not None and apart <= MOST_EQUAL
-    leads = [_lead(best, behind[0], gains[path_of(behind[0])])] if behind else []
+    leads = [_lead(best, slower[0], gains[path_of(slower[0])])] if slower else []
     if rivals:
         leads.insert(0, f"equal within {percent(apart or 0.0)}" if tied else _undecided(best, rivals, gains))
     leaders = " and ".join(map(path_of, (best, *rivals)))
@@ -123,7 +123,7 @@ def _ranking(group: Sequence[Result]) -> Ranking:
 
 
 def _best_first(paths: list[Result]) -> list[Result]:
-    """Returns paths with the best one first: values can be of other launches than those that compare two paths."""
+    """Returns paths with the best one first. Values and comparisons can be of different launches."""
     best = paths[0]
     for other in paths[1:]:
         gain = _gain(other, best)
@@ -137,7 +137,7 @@ def _gain(other: Result, best: Result) -> Estimate | None:
 
 
 def _loses(other: Result, best: Result, gain: Estimate | None) -> bool:
-    """Whether intervals tell that a path is behind the best. One whose rate is "at least" may be ahead of any."""
+    """Whether a path is slower than the best by their intervals; False if its rate is "at least"."""
     if other.at_least:
         return False
     if gain is not None:
@@ -149,7 +149,7 @@ def _loses(other: Result, best: Result, gain: Estimate | None) -> bool:
 
 
 def _greatest_difference(gains: Iterable[Estimate | None]) -> float | None:
-    """Returns the greatest share by which a rival may differ from the best, by intervals; None if one has none."""
+    """Returns the greatest share by which a rival may differ from the best; None if one has no interval."""
     greatest = 0.0
     for gain in gains:
         if gain is None or not gain.low or gain.high is None:
@@ -213,7 +213,7 @@ def figure_text(result: Result) -> str:
 
 
 def _lead(best: Result, second: Result, gain: Estimate | None) -> str:
-    """Returns by how much the best path is ahead of the next one, from which intervals tell it."""
+    """Returns the lead of the best path over the next one, whose interval does not overlap."""
     best_value, second_value = _value(best) or 0.0, _value(second) or 0.0
     if not best_value or not second_value:
         return ""
@@ -236,7 +236,7 @@ def _limit(result: Result) -> str:
 
 
 def verdict_named(name: str | None) -> Verdict | None:
-    """Returns a verdict by its name; None for a word that is none, as of a later version."""
+    """Returns a verdict by its name; None for an unknown name, which a later version may write."""
     return next((verdict for verdict in Verdict if verdict == name), None)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a network function leaves of the value of its path. Pure.
+"""The share of a path's value that a network function leaves. Pure.
 
-A case with a function is measured beside the same path without it, unless its reference is switched off. Then the case
-without a function in the same run stands for it, if there is one.
+The reference of a case with a function is the same path without the function, measured in the same case. If references
+are switched off, a case of the same run without the function serves as the reference, if there is one.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from pytest_icbench.display.axes import main_figure, number
+from pytest_icbench.display.case_names import main_figure, number
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
 
 
 def with_plain(results: Sequence[Result]) -> list[Result]:
-    """Returns the results, of which those with a function have ``plain`` where a path without it was measured."""
+    """Returns the results; those with a function have ``plain`` if the path without it was measured."""
     if not any(result.point.function for result in results):
         return list(results)
     plain = {_key(result): result for result in results if result.point.function is None}
@@ -24,7 +24,7 @@ def with_plain(results: Sequence[Result]) -> list[Result]:
 
 
 def plain_ratio(result: Result) -> Estimate | None:
-    """Returns the value over that of the path without the function, of round trips the other way about."""
+    """Returns the value over that of the path without the function; for round trips the inverse."""
     return number(result, result.ratio_to_plain or result.plain)
 
 
@@ -38,19 +38,19 @@ def _with(result: Result, plain: Result | None) -> Result:
 
 
 def _has_reference(result: Result) -> bool:
-    """Whether the value is the path's own, and not that of a load which was given."""
+    """Whether the value is the path's capability, and not a given load."""
     return result.figures.is_capability(result.metric)
 
 
 def _over(above: Estimate, below: Estimate) -> Estimate:
-    """Returns a ratio whose interval holds every ratio of the two intervals, which were measured apart."""
+    """Returns a ratio whose interval holds every ratio of the two intervals, which are independent."""
     if above.low is None or above.high is None or not below.low or not below.high:
         return Estimate(above / below)
     return Estimate(above / below, above.low / below.high, above.high / below.low)
 
 
 def _key(result: Result) -> Hashable:
-    """Returns what a case with a function has in common with the one without it."""
+    """Returns the key that a case with a function shares with the case without it."""
     point = replace(result.point, function=None, chain=1)
     machine = result.identity.get("machine")
     return point, result.metric, result.placement, result.run, str(machine)

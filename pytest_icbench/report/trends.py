@@ -60,8 +60,8 @@ class Trend:
 
     Attributes:
         figure: name of the result, with its unit: ``throughput_pps``, ``rtt_p50_ns``, ...
-        less_is_better: whether less is better, as of a time.
-        host: digest of the facts that have to be the same in a comparison.
+        less_is_better: whether less is better, as for a time.
+        host: digest of the facts that must match in a comparison.
         machine: the host's name for readers.
     """
 
@@ -86,7 +86,7 @@ def trends(entries: Iterable[Entry], *, least_effect: float = LEAST_EFFECT, ever
     """Returns the trend of each case, metric and host, in the order of cases.
 
     Args:
-        entries: in any order; see ``store.history``.
+        entries: in any order; see ``store.history_file``.
         least_effect: smallest change of a level, as a part of it; smaller ones are ignored.
         every_figure: whether all of ``FIGURES`` are included, not only the first of each dimension.
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Baselines on the disk: ``DIR/NAME/HOST/SWITCH.json``. Read whole or not at all, written in one step."""
+"""Baselines on disk: ``DIR/NAME/HOST/SWITCH.json``. A file is read completely or not at all, and replaced atomically.
+
+A comparison takes a baseline by name, or a run by its path; see ``read_source``.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,17 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.gate.entry import Baseline, CaseFacts, Entry, Figure, SessionValues
+from pytest_icbench.gate.entry import Baseline, CaseFacts, Entry, Figure, SessionValues, make_entry
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
-from pytest_icbench.store.run_directory import Document, read_text
+from pytest_icbench.store.run_directory import FILE_NAME, Document, read_text
 from pytest_icbench.wording import suggestion
 
 FORMAT = "pytest-icbench baseline"
@@ -38,7 +42,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Case(CaseFacts):
-    """An entry without the facts that its file shares among cases."""
+    """An entry without the facts that its file stores once for several cases."""
 
     comparability: str
     control: Figure | None = None
@@ -47,7 +51,7 @@ class _Case(CaseFacts):
 
 @dataclass(frozen=True, slots=True)
 class _Comparability:
-    """The facts of an entry that many cases share."""
+    """The facts of an entry that a file stores once."""
 
     treatment: dict[str, Any]
     settings: dict[str, Any]
@@ -60,7 +64,7 @@ _SHARED = tuple(fact.name for fact in fields(_Comparability))
 
 
 def format_baseline(entries: Iterable[Entry]) -> str:
-    """Returns the text of a file. All entries are of one host; of several with the same key the last one stays."""
+    """Returns the text of a file. All entries are of one host. The last of several entries with a key is kept."""
     comparability: dict[str, Any] = {}
     cases: dict[str, Any] = {}
     identity: Mapping[str, Any] = {}
@@ -98,12 +102,12 @@ def _digest(data: Any) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True, allow_nan=False).encode()).hexdigest()[:8]
 
 
-#: Depth to which objects are spread over lines: a case's figure has one line, and so has a fact of the facts.
+#: Depth to which each key has a separate line: a figure of a case takes one line, and so does a fact.
 _SPREAD = {"comparability": 3, "cases": 2}
 
 
 def _lines(value: Any, depth: int, spread: int = 1) -> list[str]:
-    """Returns JSON text; objects down to depth ``spread`` are spread over lines, deeper ones stand in one line."""
+    """Returns JSON text. Objects down to depth ``spread`` have a line for each key, deeper ones are on one line."""
     if not isinstance(value, dict) or depth > spread or not value:
         return [json.dumps(value, allow_nan=False)]
     pad = " " * (depth + 1)
@@ -172,7 +176,7 @@ def known_names(directory: Path) -> tuple[str, ...]:
 
 
 def put(directory: Path, name: str, before: Iterable[Entry], entries: Iterable[Entry]) -> list[Path]:
-    """Writes entries as they are in place of others. Returns the files that changed; one without entries is removed.
+    """Replaces entries. Returns the changed files; a file without entries is removed.
 
     Args:
         before: the entries of the baseline so far.
@@ -213,7 +217,7 @@ def load_file(path: Path) -> list[Entry]:
 
 
 def save(directory: Path, name: str, entries: Iterable[Entry], *, accepted: bool = False) -> list[Path]:
-    """Puts entries into a baseline: an entry becomes the newest session of its case on its host, other cases stay.
+    """Adds entries to a baseline: each becomes the newest session of its case on its host. Other cases are kept.
 
     Returns the files that were written. Each is replaced in one step, so it is never half-written.
 
@@ -221,7 +225,7 @@ def save(directory: Path, name: str, entries: Iterable[Entry], *, accepted: bool
         accepted: whether the entries begin a new level; see ``Entry.after``.
 
     Raises:
-        DamagedData: a file that would be changed is damaged or newer; it is left alone, and nothing is written.
+        DamagedData: a file to be changed is damaged or newer; nothing is written.
         ProvisionError: a file cannot be written.
     """
     by_file: dict[Path, dict[str, Entry]] = {}
@@ -241,7 +245,7 @@ def _file_part(switch: str) -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Writes a file in one step: after a crash it has the old text or the new one. Raises ProvisionError."""
+    """Replaces a file atomically: after a crash it has the old or the new text. Raises ProvisionError."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -260,3 +264,52 @@ def replace_file(path: Path, text: str) -> None:
     finally:
         with suppress(OSError):
             fresh.unlink()
+
+
+def read_measurements(source: Path) -> list[Measurement]:
+    """Reads the results of a run.
+
+    Args:
+        source: its directory or its ``results.jsonl``.
+
+    Raises:
+        UsageError: the file cannot be read or has no result.
+        DamagedData: a line is damaged, cut off or newer; the message names file and line.
+    """
+    path = source / FILE_NAME if source.is_dir() else source
+    remedy = f"; name a run's directory or its {FILE_NAME}"
+    text = read_text(path, remedy)
+    if text is None:
+        raise UsageError(f"{path} cannot be read: it does not exist{remedy}")
+    lines = enumerate(text.split("\n"), 1)
+    measured = [Measurement.from_json(line, f"{path} line {number}") for number, line in lines if line]
+    if not measured:
+        raise UsageError(f"{path} has no result")
+    return measured
+
+
+def read_source(text: str, baselines: Path) -> Baseline:
+    """Reads a run if the text is a file or a directory with results, else the baseline of this name.
+
+    Args:
+        baselines: the directory of baselines.
+
+    Raises:
+        UsageError: there is neither.
+        DamagedData: a file is damaged.
+    """
+    path = Path(text)
+    if path.is_file() or (path / FILE_NAME).is_file():
+        measured = read_measurements(path)
+        # The last of several results of a case counts, as in a baseline.
+        entries = [entry for measurement in measured if (entry := make_entry(measurement)) is not None]
+        last = {(str(entry.identity), entry.key): entry for entry in entries}
+        return Baseline(text, tuple(last.values()), is_run=True)
+    if path.is_dir() and path.parent != path and any(path.glob("*/*.json")):
+        return replace(load(path.parent, path.name), name=text)
+    try:
+        return load(baselines, text)
+    except UsageError as error:
+        if (baselines / text).is_dir():
+            raise
+        raise UsageError(f"'{text}' is not a run (a directory with {FILE_NAME}), and {error}") from None

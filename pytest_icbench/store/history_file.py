@@ -19,10 +19,10 @@ from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 
-#: Version of a line. A reader reports newer ones and leaves them out.
+#: Version of a line. Readers report newer lines and skip them.
 SCHEMA = 1
 
-#: How much of a file's end is read to find its newest result, in bytes.
+#: Size of the end of a file in which its newest result is searched, in bytes.
 _END = 1 << 16
 
 #: Figures that a line keeps, by dimension: name, and whether less is better. The first one is shown by default.
@@ -51,7 +51,7 @@ class Entry:
         at: when it was measured, seconds since the epoch.
         run: name of the run's directory.
         case, dimension, metric, verdict: as in a result.
-        host: digest of the facts that have to be the same in a comparison.
+        host: digest of the facts that must match in a comparison.
         machine: the processor.
         version: of the switch; null if it is unknown.
         figures: by name (``throughput_pps cycles_per_packet``, or ``rtt_p50_ns rtt_p99_ns``): ``value``, ``low`` and
@@ -76,7 +76,7 @@ class Entry:
 
 
 def host_key(result: Measurement, patterns: Sequence[str] = comparability.DEFAULT) -> str:
-    """Returns twelve hexadecimal digits over the facts that have to match: comparable results share them."""
+    """Returns a digest of the facts that must match, of twelve hexadecimal digits. Comparable results share it."""
     kept = {
         name: value
         for name, value in comparability.facts(result).items()
@@ -86,7 +86,7 @@ def host_key(result: Measurement, patterns: Sequence[str] = comparability.DEFAUL
 
 
 def make_entry(result: Measurement, run: str, patterns: Sequence[str] = comparability.DEFAULT) -> Entry | None:
-    """Returns the line of a result; None for one that is no number (INVALID, or without any of the figures)."""
+    """Returns the line of a result; None if it is INVALID or has none of the figures."""
     if result.verdict == Verdict.INVALID:
         return None
     figures = {}
@@ -111,7 +111,7 @@ def make_entry(result: Measurement, run: str, patterns: Sequence[str] = comparab
 
 
 def append(file: Path, entries: Iterable[Entry]) -> int:
-    """Appends and syncs lines; returns their number. A line that a killed run left unfinished stays a separate line.
+    """Appends and syncs lines; returns their number. An unfinished line of a killed run stays a separate line.
 
     Raises ProvisionError if the file cannot be written.
     """
@@ -123,7 +123,7 @@ def append(file: Path, entries: Iterable[Entry]) -> int:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a+b") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)  # runs may share the file
+            fcntl.flock(stream, fcntl.LOCK_EX)  # several runs can append at once
             size = stream.seek(0, os.SEEK_END)
             if size:
                 stream.seek(size - 1)
@@ -139,7 +139,7 @@ def append(file: Path, entries: Iterable[Entry]) -> int:
 
 
 def newest_at(file: Path) -> float | None:
-    """Returns when the newest of the last results was measured, seconds since the epoch; None without any.
+    """Returns the time of the newest of the last results in seconds since the epoch; None without results.
 
     Raises UsageError if the file cannot be read.
     """
@@ -160,7 +160,7 @@ def newest_at(file: Path) -> float | None:
 
 
 def read(file: Path) -> tuple[list[Entry], list[str]]:
-    """Returns the lines that can be read, in the file's order, and a sentence for each line that cannot.
+    """Returns the readable lines in the file's order, and a sentence for each unreadable one.
 
     Raises UsageError if the file cannot be read at all.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The raw tree, with every window of every measurement, and logs of latencies for other tools.
+"""The raw tree with every window of every measurement, and logs of latencies for other tools.
 
-The layout is the thesis': ``raw/burst/switch/packet-size/rate/dimension-api-pairs-cores/``, one file a test.
+The layout is that of the thesis: ``raw/burst/switch/packet-size/rate/dimension-api-pairs-cores/``, one file a test.
 
 Histograms are in HdrHistogram's compressed V2 encoding, in its log format (``.hlog``). The workload's buckets are
 HdrHistogram's (lowest value 1 ns, the same significant digits), so nothing is rounded. Lost requests have no value, so
@@ -27,7 +27,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Histogram
 from pytest_icbench.store.run_directory import path_part, unwritten
 
-#: The greatest value of the workload's histogram (rtt.h): greater ones count in its last bucket.
+#: The greatest value of the workload's histogram (rtt.h). Greater values count in the last bucket.
 GREATEST_NS = 2**41 - 1
 LOG_VERSION = "1.3"
 _HISTOGRAMS = ("rtt", "rtt_actual", "rtt_first")
@@ -100,7 +100,7 @@ def write_log(path: Path, measurements: Iterable[Measurement]) -> bool:
     return True
 
 
-#: The kinds of launches by the fields of a measurement, as lines name them.
+#: The names of launches in the lines, by the field of a measurement that has them.
 LAUNCHES = {
     "per_launch": "case",
     "per_reference_launch": "reference",
@@ -140,7 +140,7 @@ def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -
 
     Raises ProvisionError if the file cannot be written, or if the run's directory has vanished.
     """
-    if not run.is_dir():  # made anew, it would hide that results are lost
+    if not run.is_dir():  # a new directory would hide the loss of results
         raise ProvisionError(
             f"{run} has vanished with the results in it: find out what removes it, or name another --icbench-reports"
         )
@@ -159,7 +159,7 @@ def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -
                 file.flush()
                 os.fsync(file.fileno())
         except OSError:
-            path.unlink(missing_ok=True)  # half of the windows are none
+            path.unlink(missing_ok=True)  # an incomplete file is worth nothing
             raise
     except OSError as error:
         raise unwritten("raw windows", error) from None

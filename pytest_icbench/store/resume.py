@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The finished measurements of an interrupted run, which ``--icbench-resume`` takes instead of measuring again."""
+"""The finished measurements of an interrupted run, which ``--icbench-resume`` reuses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.store.run_directory import FILE_NAME, RunInfo
 from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
 
-#: Outcomes of a test that came to its end, so that its measurements are complete.
+#: Outcomes of finished tests, whose measurements are complete.
 _FINISHED = ("passed", "failed")
 #: Options with a value that do not affect results.
 _SHOWING = {"--icbench-resume", "--html", "--junitxml", "--junit-xml", "--basetemp", "--color", "--tb", "--durations"}
@@ -36,12 +36,12 @@ def find_run(text: str, reports: Path) -> Path:
 
 
 class ResumedRun:
-    """The results of an interrupted run, by test; each is given once.
+    """The results of an interrupted run by test. Each result is returned once.
 
     Args:
         directory: the run's directory.
 
-    Raises UsageError or DamagedData if it cannot be read, or is too old to be resumed.
+    Raises UsageError or DamagedData if the run cannot be read or is too old to be resumed.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -86,7 +86,7 @@ class ResumedRun:
             yield read_with_windows(result)
 
     def rates(self) -> dict[Case, Measurement]:
-        """Returns the rates that were searched for: loads of other tests are parts of them."""
+        """Returns the searched rates, to which the loads of other tests refer."""
         rates = {}
         for results in self._left.values():
             for result in results:
@@ -97,7 +97,7 @@ class ResumedRun:
 
 
 def filter_arguments(argv: Sequence[str]) -> list[str]:
-    """Returns the arguments that affect results, without those of resuming, of showing and of writing reports."""
+    """Returns the arguments that affect results. Options of resuming, display and reports do not."""
     kept: list[str] = []
     skip_next = False
     for argument in argv:
@@ -119,7 +119,7 @@ def check_same_run(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
     Args:
         before: the interrupted run.
         now: this run.
-        limits: the file of limits that the user named; it may differ, since verdicts are made anew.
+        limits: the user's file of limits; it may differ, since results are judged again.
     """
 
     old_argv, new_argv = filter_arguments(before.argv), filter_arguments(now.argv)
@@ -133,15 +133,15 @@ def check_same_run(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
         raise UsageError(
             f"--icbench-resume: {fact} of {before.run} was {old!r}, now it is {new!r}: start a new run instead"
         )
-    # Verdicts are made anew, so limits may have changed.
+    # Results are judged again, so limits may have changed.
     for fact, _, _ in _differing("the file", before.files, now.files):
         path = fact.removeprefix("the file ")
         if Path(path).name != LIMITS_FILE and path != str(limits):
-            raise UsageError(f"--icbench-resume: {path} is not what it was in {before.run}: start a new run instead")
+            raise UsageError(f"--icbench-resume: {path} has changed since {before.run}: start a new run instead")
 
 
 def _differing(group: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yields the names of facts that differ, after their group's, with the old and the new value."""
+    """Yields differing facts: the name with its group as a prefix, the old and the new value."""
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
             yield f"{group} {name}", before.get(name), now.get(name)

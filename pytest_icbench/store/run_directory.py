@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files of a run: its directory, its results, and the files by which it is judged, repeated and resumed elsewhere.
+"""The files of a run: its directory, its results, and the facts by which it is judged, repeated and resumed.
 
 ``run.json`` is written once, before the first measurement: how pytest was called, on which host, with which files.
 ``results.jsonl`` has a line for each case, which is on the disk before the next case begins. ``tests.jsonl`` has a line
@@ -34,7 +34,7 @@ def run_name(now: datetime | None = None, pid: int | None = None) -> str:
 
 
 def new_run_name(reports: Path) -> str:
-    """Returns a name that no run has: one process can make several runs within a second."""
+    """Returns an unused name, since one process can make several runs within a second."""
     name = run_name()
     number = 2
     while (reports / name).exists():
@@ -44,7 +44,7 @@ def new_run_name(reports: Path) -> str:
 
 
 def unwritten(subject: str, error: OSError) -> ProvisionError:
-    """Returns the error for what a run cannot write."""
+    """Returns the error for a file that a run cannot write."""
     return ProvisionError(f"{subject} cannot be written: {error}; make room or name another --icbench-reports")
 
 
@@ -62,7 +62,7 @@ def create_run(reports: Path, name: str) -> Path:
 
 
 def drop_run(run: Path) -> None:
-    """Removes a run's directory in which nothing has been written, and the link that points to it."""
+    """Removes an empty directory of a run, and the link to it."""
     with suppress(OSError):
         run.rmdir()
         latest = run.parent / LATEST
@@ -71,7 +71,7 @@ def drop_run(run: Path) -> None:
 
 
 def _point(link: Path, target: str) -> None:
-    """Replaces the link in one step, so that it always exists for readers."""
+    """Replaces the link atomically, so that it always exists."""
     fresh = link.with_name(f".{LATEST}-{os.getpid()}")
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)
@@ -82,7 +82,7 @@ def _point(link: Path, target: str) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Appends a line; it is on the disk when this returns. A line that cannot be written whole is removed again.
+    """Appends a line and syncs it to disk. A line that cannot be written completely is removed again.
 
     Raises ProvisionError with the system's reason.
     """
@@ -112,7 +112,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_+.=-]", re.ASCII)
 def path_part(text: str) -> str:
     """Escapes text as one component of a path, of 200 bytes at most and never empty, ``.`` or ``..``.
 
-    All but ``A-Z a-z 0-9 _ + . = -`` is percent-escaped (UTF-8).
+    All characters but ``A-Z a-z 0-9 _ + . = -`` are percent-escaped (UTF-8).
     """
     safe = _UNSAFE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace")), text)
     if safe.strip(".") == "":
@@ -136,7 +136,7 @@ class RunInfo:
         argv: pytest's arguments, as they were given.
         directory: where pytest was called.
         rootdir: the directory that node ids are relative to.
-        options: options and ini values that were set, by the names that the user wrote.
+        options: the options and ini values that were set, by the names that the user wrote.
         versions: the versions of pytest, Python and this package.
         files: by path the text of every file that affects results and verdicts: scenarios, limits, ini file,
             configurations of switches; above a megabyte its hash.
@@ -147,7 +147,7 @@ class RunInfo:
         hosts: list: ``identity``, ``treatment``, ``versions`` and ``binaries`` of each of several machines; empty for
             one.
         baseline: name of the baseline of the comparison; ``baselines/`` has a copy of it.
-        must_match: facts that have to be the same in a comparison.
+        must_match: facts that must match in a comparison.
         resumed: name of the run from which results were taken; null if it resumed no run.
         fitness: whether the host was fit at the start: ``interference`` as in a launch, ``frequency_mhz`` and
             ``frequency_share`` of the slowest CPU, ``controls`` (``case``, ``baseline``, ``ratios``: launches of a
@@ -239,19 +239,19 @@ def parse_info(text: str, where: str) -> RunInfo:
 
 
 def append_test(run: Path, record: TestRecord) -> None:
-    """Appends a test; it is on the disk when this returns. Raises ProvisionError if it cannot be written."""
+    """Appends a test and syncs it to disk. Raises ProvisionError if it cannot be written."""
     append_line(run / TESTS_FILE, json.dumps({"schema": SCHEMA, **encode(record)}, allow_nan=False))
 
 
 def read_tests(run: Path) -> list[TestRecord]:
-    """Reads the finished tests; a last line that a crash cut off is left out. Raises DamagedData for other damage."""
+    """Reads the finished tests without an incomplete last line of a crash. Raises DamagedData for other damage."""
     path = run / TESTS_FILE
     text = read_text(path)
     return [] if text is None else [_decoded(TestRecord, line, where) for where, line in whole_lines(text, path)]
 
 
 def whole_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
-    """Yields the lines that end with a newline, each after its name for messages."""
+    """Yields complete lines, each with its name for messages before it."""
     for number, line in enumerate(text.split("\n")[:-1], start=1):
         if line:
             yield f"{path} line {number}", line
@@ -280,7 +280,7 @@ class Document:
     Attributes:
         format: the value of its key ``format``.
         schema: version of the format. A reader refuses all others.
-        stranger: the clause about a file of another kind.
+        stranger: the clause for messages about a file of another kind.
         remedy: the remedy for a damaged file.
     """
 
@@ -308,7 +308,7 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' stands there twice")
+        raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' occurs twice")
     return data
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a run back from its directory: its information, its tests, and its results with their windows."""
+"""Reads a run from its directory: its information, its tests, and its results with their windows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class StoredResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run on the disk."""
+    """A run on disk."""
 
     directory: Path
     info: RunInfo | None
@@ -58,7 +58,7 @@ class StoredRun:
 
 
 def read_run(directory: Path) -> StoredRun:
-    """Reads a run; a last line that was cut off by a crash is left out.
+    """Reads a run. An incomplete last line, left by a crash, is skipped.
 
     Raises:
         UsageError: the directory is no run, or a file cannot be read.
@@ -74,14 +74,14 @@ def read_run(directory: Path) -> StoredRun:
                 raise DamagedData(f"{where}: line {place.line}, a result of {test.nodeid}, is missing")
             raw = _below(directory, place.raw)
             results[place.line] = StoredResult(*measurements[place.line], test.nodeid, raw, place)
-    # A run that was killed after a result and before the end of its test.
+    # A killed run can have results of an unfinished test.
     if left := {line: stored for line, stored in measurements.items() if line not in results}:
         results |= _named_by_raw(directory, left)
     return StoredRun(directory, info, tests, tuple(results[line] for line in sorted(results)))
 
 
 def _read_lines(directory: Path, *, is_run: bool) -> dict[int, tuple[Measurement, frozenset[str]]]:
-    """Returns the measurement and the keys of each line of ``results.jsonl``, by the line's number.
+    """Returns the measurement and the keys of each line of ``results.jsonl`` by line number.
 
     Args:
         is_run: whether the directory is a run even without that file.
@@ -91,7 +91,7 @@ def _read_lines(directory: Path, *, is_run: bool) -> dict[int, tuple[Measurement
     path = directory / FILE_NAME
     text = read_text(path)
     if text is None and not is_run:
-        raise UsageError(f"{directory} is no run: it has no {FILE_NAME}; name a directory below reports/")
+        raise UsageError(f"{directory} is not a run: it has no {FILE_NAME}; name a directory below reports/")
     measurements = {}
     for where, line in whole_lines(text or "", path):
         data = from_json(line, where)
@@ -110,7 +110,7 @@ def _below(directory: Path, name: str) -> Path | None:
         if not path.resolve().is_relative_to(directory.resolve()):
             raise DamagedData(f"{directory}: {name} lies outside of the run")
         return path if path.is_file() else None
-    except (OSError, ValueError, RuntimeError) as error:  # a name too long, a zero byte, a circle of links
+    except (OSError, ValueError, RuntimeError) as error:  # a name too long, a zero byte, a loop of links
         raise DamagedData(f"{directory}: {name[:100]} is no name of a file ({error})") from None
 
 
@@ -122,7 +122,7 @@ def _named_by_raw(
     for path in sorted(directory.glob("raw/**/*.jsonl")):
         with path.open(encoding="utf-8", errors="replace") as file:
             head = from_json(file.readline(), f"{path} line 1")
-        with suppress(KeyError, TypeError):  # a file that is not of a run belongs to no result
+        with suppress(KeyError, TypeError):  # a foreign file belongs to no result
             raws[(head["case"], head["dimension"], head["started_at"])] = path
     results = {}
     for line, (measurement, names) in measurements.items():
@@ -155,7 +155,7 @@ def read_raw(path: Path) -> Measurement:
 
 
 def parse_raw(text: str, path: Path) -> Measurement:
-    """Parses the text of a raw file, whose path is for messages. Raises DamagedData."""
+    """Parses the text of a raw file. The path is for messages. Raises DamagedData."""
     head: dict[str, Any] | None = None
     launches: dict[tuple[str, int], dict[str, Any]] = {}
     for where, line in whole_lines(text, path):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results of tests that ran on other hosts: the parcels of their workers become one run's files, test by test.
+"""Collects the results of tests on other hosts: the parcels of their workers become the files of one run.
 
-A worker on another host writes its files there. It sends results, windows and ``run.json`` as texts with a test's
-report, and its baseline with the first report. Only the controller writes the history. The worker's host is not trusted
-with the files of this one: a parcel is checked before anything is written.
+A worker on another host writes its files there. With each test's report it sends a parcel: results, windows and
+``run.json`` as texts, in the first report also its baseline. Only the controller writes the history. It does not trust
+the worker's host, so it checks a parcel before it writes anything.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LONGEST_TEXT = 1 << 29
 #: The greatest number of baseline files, and of results of one test.
 MOST_FILES = 10_000
 
-#: A component as ``path_part`` makes them, with the ending and the number that distinguish files; never dots alone.
+#: A component of a path as ``path_part`` makes it, with an ending and a distinguishing number; never only dots.
 _PART = r"(?!\.+(?:/|\Z))[A-Za-z0-9_+.=%-]{1,220}"
 _RAW = re.compile(rf"raw(?:/{_PART}){{0,7}}/{_PART}\.jsonl", re.ASCII)
 _BASELINE = re.compile(rf"{BASELINES}(?:/{_PART}){{2}}/{_PART}\.json", re.ASCII)
@@ -69,7 +69,7 @@ class SentResult:
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A parcel whose names and texts are what a worker of this package sends.
+    """A checked parcel: a worker of this package can have sent its names and texts.
 
     Attributes:
         info: the worker's ``run.json``; None if it had none.
@@ -82,10 +82,10 @@ class Parcel:
 
 
 def pack(run: Path, places: Sequence[ResultPlace], *, first: bool = False) -> dict[str, Any]:
-    """Returns what a worker sends with a test's report: the places of its results and the texts of files.
+    """Returns the parcel of a test's report: the places of its results and the texts of files.
 
     Args:
-        first: with the first report of a worker the baseline is sent too.
+        first: whether this is the worker's first report, which includes the baseline.
     """
     baseline = sorted((run / BASELINES).rglob("*.json")) if first else []
     return {
@@ -112,7 +112,7 @@ def _text(path: Path) -> str | None:
 
 
 def unpack(sent: Any, results: Any) -> Parcel:
-    """Returns the content of a parcel. Raises DamagedData for one that no worker of this package sends.
+    """Checks a parcel and returns its content. Raises DamagedData if no worker of this package can have sent it.
 
     Args:
         sent: what ``pack`` returned on the worker's host, as it arrived.
@@ -135,11 +135,11 @@ def _checked_text(text: Any, name: str) -> str | None:
     if text is None:
         return None
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        raise DamagedData(f"the parcel: {name} is no text of at most {LONGEST_TEXT} characters")
+        raise DamagedData(f"the parcel: {name} is not a text of at most {LONGEST_TEXT} characters")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise DamagedData(f"the parcel: {name} is no text: it has half a character") from None
+        raise DamagedData(f"the parcel: {name} is not a text: it has half of a character") from None
     return text
 
 
@@ -180,7 +180,7 @@ def _result(result: Any, sent: Any) -> SentResult:
     return SentResult(line, measurement, windows, place)
 
 
-#: The fields of ``RunInfo`` that each host of a run has.
+#: The fields of ``RunInfo`` that are kept for each host of a run.
 _OF_A_HOST = ("identity", "treatment", "versions", "binaries")
 
 
@@ -191,7 +191,7 @@ class RunMerger:
         directory: the run's directory.
         argv: pytest's arguments on the controller.
         history: the file to which results are appended; None for no history.
-        patterns: facts that have to be the same in a comparison.
+        patterns: facts that must match in a comparison.
     """
 
     def __init__(
@@ -211,14 +211,14 @@ class RunMerger:
         self._places: dict[str, list[ResultPlace]] = {}
 
     def add(self, nodeid: str, results: Sequence[Mapping[str, Any]], sent: Mapping[str, Any]) -> None:
-        """Writes a test's results; they are on the disk when it returns.
+        """Writes a test's results and syncs them to disk.
 
         Args:
             results: as lines of ``results.jsonl``.
             sent: the worker's parcel, as ``pack`` made it.
 
         Raises:
-            ProvisionError: the files cannot be written, or the parcel is none of this package: nothing is written.
+            ProvisionError: the files cannot be written, or the parcel is refused. Nothing is written then.
         """
         try:
             parcel = unpack(sent, results)
@@ -238,14 +238,14 @@ class RunMerger:
                 append(self._history, [entry] if entry is not None else [])
 
     def _keep_baseline(self, files: Mapping[str, str], host: str) -> None:
-        """Writes a worker's baseline. For a host's figures the copy of its worker replaces those of other workers."""
+        """Writes a worker's baseline. The figures of a host come from the worker on it."""
         for name, text in files.items():
             path = self._directory / name
             if path.parent.name == host or not path.exists():
                 self._write(path, text, "the baseline")
 
     def _note_host(self, info: RunInfo) -> None:
-        """Writes ``run.json``: the first worker's, with the facts of every host as soon as there are several."""
+        """Writes ``run.json``: that of the first worker, with the facts of every host if there are several."""
         machine = str(info.identity.get("machine"))
         if machine in self._hosts:
             return
@@ -258,7 +258,7 @@ class RunMerger:
         fresh.replace(self._directory / RUN_FILE)
 
     def _raw(self, name: str, text: str | None) -> str:
-        """Writes windows under a free name, since two hosts can send the same name, and returns it."""
+        """Writes windows and returns their name, which is new even if two hosts send equal names."""
         path = self._directory / name
         number = 1
         while path.exists():
@@ -269,7 +269,7 @@ class RunMerger:
         return str(path.relative_to(self._directory))
 
     def _write(self, path: Path, text: str, subject: str) -> None:
-        """Writes a file of the run. Raises ProvisionError if it cannot, or if a link leads out of the run."""
+        """Writes a file of the run. Raises ProvisionError if that fails or a link leads out of the run."""
         if not path.resolve().is_relative_to(self._directory.resolve()):
             raise ProvisionError(f"{subject} cannot be written: a symbolic link leads out of {self._directory}")
         try:

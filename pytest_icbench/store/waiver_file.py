@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The file of waivers: ``DIR/waivers.json``, readable and sorted."""
+"""The file of waivers, ``DIR/waivers.json``: sorted, and easy to read and edit."""
 
 from __future__ import annotations
 

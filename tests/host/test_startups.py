@@ -22,8 +22,8 @@ from pytest_icbench.host.net import links
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import RUN_DIR, HostSession
-from pytest_icbench.kinds.startup import on_demand, run
-from pytest_icbench.kinds.startup.run import bear, maker_of
+from pytest_icbench.kinds.startup import on_demand, startup_run
+from pytest_icbench.kinds.startup.startup_run import bear, maker_of
 from pytest_icbench.model.startup import FORK, Crowd
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
@@ -35,7 +35,7 @@ __all__ = ["clean", "kind", "session"]  # fixtures
 HARNESS = """
 import itertools, sys
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.kinds.startup.run import maker_of
+from pytest_icbench.kinds.startup.startup_run import maker_of
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 maker = maker_of(HostSession(UNDO_KINDS), sys.argv[1], [int(sys.argv[2])])
 for number in itertools.count(1):
@@ -46,7 +46,7 @@ for number in itertools.count(1):
 
 @pytest.fixture(autouse=True)
 def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "IDLE_S", 0.01)
+    monkeypatch.setattr(startup_run, "IDLE_S", 0.01)
 
 
 def test_each_answers_before_the_next_one_is_begun(session: HostSession, kind: str) -> None:

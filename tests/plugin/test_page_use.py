@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.cli.html import write_html
+from pytest_icbench.cli.report import write_html
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

@@ -195,7 +195,7 @@ def test_damaged_files_are_named_and_refused(
 
 def test_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 2
-    assert "is no run: it has no results.jsonl" in capsys.readouterr().err
+    assert "it has no results.jsonl" in capsys.readouterr().err
 
 
 def test_tables_for_other_programs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -254,6 +254,6 @@ def test_a_page_of_a_run_has_its_date_and_length(run: Path, tmp_path: Path) -> N
 def test_a_page_without_pytest_html_is_one_sentence(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_icbench.cli.html.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("pytest_icbench.cli.report.importlib.util.find_spec", lambda name: None)
     assert main(["report", str(run), "-q", "--html", str(tmp_path / "x")]) == 2
     assert "an HTML report needs pytest-html: pip install 'pytest-icbench[html]'" in capsys.readouterr().err

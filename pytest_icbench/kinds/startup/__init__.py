@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Start-up: how long containers take until they answer, one after the other or when clients call for them."""
+"""Start-up: how long containers take until they answer, created one after the other or on demand."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Containers that the first frames of new clients create, just in time.
+"""Containers that are created on demand, by the first frame of a client.
 
-Clients come at fixed moments, whether or not the ones before were served (open loop). All are in the namespace of the
-containers' other ends. There a TUN device takes the frames for which there is no container yet. For each, one is
-created and the frame is sent again, now over the container's link; its kernel answers. A container whose client has
-been silent for a while is removed while others come; a frame that waits for its container goes first.
+Clients arrive at fixed times, whether or not earlier clients were served (open loop). All clients are in the network
+namespace of the far ends of the containers' links. A TUN device there receives frames that have no container yet. For
+each of these frames a container is created, and the frame is sent again over the container's link; its kernel answers.
+A container is removed after its client has been silent for a while. Waiting frames are served before removals.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _BUFFER_BYTES = 4 << 20
 _SO_RCVBUFFORCE = 33
 #: The identifier of the clients' echo requests.
 _CLIENT = 0x1CB
-#: The time in seconds that the last client waits for its answer.
+#: How long the last client waits for its answer, in seconds.
 LAST_ANSWER_S = 5.0
-#: The time in seconds without a frame of its client after which a container is removed.
+#: A container is removed after this many seconds without a frame of its client.
 SILENCE_S = 2.0
-#: The first client comes so many seconds after the start.
+#: Time from the start to the first client, in seconds.
 _LEAD_S = 0.05
 
 
 @dataclass(slots=True)
 class Clients:
-    """The clients of a case: when they are due, and when they were answered, in ns of the real-time clock.
+    """The clients of a case with the times of their arrivals and answers, in ns of the real-time clock.
 
     Args:
         addresses: source and destination of each client's frames.
@@ -69,7 +69,7 @@ class Clients:
         )
 
     def silent(self, number: int, now_ns: int) -> bool:
-        """Whether a client's last frame, which is its answer, came ``SILENCE_S`` ago or longer."""
+        """Whether a client was answered at least ``SILENCE_S`` ago; it sends nothing after its answer."""
         answered_ns = self.answered_ns.get(number)
         return answered_ns is not None and now_ns - answered_ns >= SILENCE_S * 1e9
 
@@ -80,11 +80,11 @@ class Clients:
 
 
 class Gate:
-    """The place where frames without a container arrive, and from which clients send. A context manager.
+    """A TUN device that receives frames without a container, and from which clients send. A context manager.
 
     Args:
         netns: path of the namespace of the clients.
-        clients: are given their answers.
+        clients: the clients, which get the times of their answers.
 
     Raises ProvisionError.
     """
@@ -122,7 +122,7 @@ class Gate:
         return descriptor
 
     def begin(self) -> None:
-        """Lets the clients come."""
+        """Starts the clients."""
         self._clients.began_ns = time.time_ns() + round(_LEAD_S * 1e9)
         self._thread.start()
 
@@ -138,9 +138,9 @@ class Gate:
                 return
 
     def arrivals(self) -> Iterator[bytes | None]:
-        """Yields the frames for which there is no container, until every client has its answer or waited too long.
+        """Yields the frames that have no container, until every client has its answer or waited too long.
 
-        None stands for a moment without such a frame, ten times a second and after answers.
+        It yields None if there is no such frame, ten times a second and after answers.
         Raises ProvisionError if a client could not send.
         """
         last_ns = self._clients.due_ns(len(self._clients.addresses)) + round(LAST_ANSWER_S * 1e9)
@@ -153,14 +153,14 @@ class Gate:
             yield os.read(self._device, 2048) if self._device in ready else None
 
     def pass_on(self, frame: bytes) -> None:
-        """Sends a frame again, whose container is there now. Raises ProvisionError."""
+        """Sends a frame again after its container was created. Raises ProvisionError."""
         try:
             self._sender.sendto(frame, (socket.inet_ntoa(frame[16:20]), 0))
         except OSError as error:
             raise ProvisionError(f"a first frame cannot be passed on: {error.strerror}") from None
 
     def take_answers(self) -> None:
-        """Notes the answers that have come, by the kernel's clock at their arrival."""
+        """Records the received answers with the kernel's times of their arrival."""
         while select.select([self._receiver], [], [], 0)[0]:
             frame, reported, _, _ = self._receiver.recvmsg(2048, 256)
             request = parse_echo_reply(frame) or b""
@@ -192,7 +192,7 @@ def packet(source: str, destination: str, number: int) -> bytes:
 
 @contextmanager
 def short_turns() -> Iterator[None]:
-    """Makes Python's threads change often, so that a client is not kept waiting by the creation of a container."""
+    """Makes Python switch threads often, so that the creation of a container does not delay a client."""
     old = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)
     try:
@@ -204,13 +204,13 @@ def short_turns() -> Iterator[None]:
 def serve(
     gate: Gate, clients: Clients, create: Callable[[int], None], retire: Callable[[int], int]
 ) -> tuple[Retirement, ...]:
-    """Creates the container of each client when its first frame is there, and removes it once its client is silent.
+    """Creates the container of each client at its first frame, and removes it once the client is silent.
 
     Args:
         create: creates the container of a client, counted from 1; raises ProvisionError.
-        retire: removes it and returns how long that took in ns; raises ProvisionError.
+        retire: removes it and returns the duration in ns; raises ProvisionError.
 
-    Returns the containers that were removed in that time, in their order.
+    Returns the containers that were removed meanwhile, in order.
     """
     numbers = {destination: number for number, (_, destination) in enumerate(clients.addresses, start=1)}
     made: set[int] = set()
@@ -223,7 +223,7 @@ def serve(
                 silent = next((number for number in clients.answered_ns if number in made), None)
                 if silent is not None and clients.silent(silent, now_ns):
                     took_ns = retire(silent)
-                    made.remove(silent)  # a further frame of its client would create it again
+                    made.remove(silent)  # a later frame of its client would create it again
                     retired.append(Retirement(took_ns, time.time_ns() - clients.answered_ns[silent]))
                 continue
             number = numbers.get(socket.inet_ntoa(frame[16:20])) if len(frame) >= 20 else None

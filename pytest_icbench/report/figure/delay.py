@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import Traffic, grouped, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.case_names import Traffic, grouped, number, of_kind, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.model.figures import MAXIMA, Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.figures import scaled
+from pytest_icbench.report.figure.rate_charts import scaled
 
 _COLUMNS = (
     CASE,
@@ -28,7 +28,7 @@ _COLUMNS = (
 def delay_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns a chart for each traffic whose round trips were measured at two loads or more.
 
-    The right edge of a path is the rate of which its loads are a part, or the greatest rate that the page has of it.
+    A path ends at the rate to which its loads refer, or at its greatest rate on the page.
 
     Args:
         results: results of both dimensions.
@@ -112,7 +112,7 @@ def _text(rows: Sequence[tuple[Any, ...]]) -> str:
         )
         edge = next((row[7] for row in points if row[7] is not None), None)
         sentences.append(sentence + ("" if edge is None else f"; it carries {short(edge)} Mpps") + ".")
-    edges = ", upright: what the path carries" if any(row[7] is not None for row in rows) else ""
+    edges = ", vertical: the greatest rate of the path" if any(row[7] is not None for row in rows) else ""
     return f"{' '.join(sentences)} Solid: median, dotted: 99th percentile{edges}."
 
 

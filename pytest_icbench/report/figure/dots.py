@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dot plots (Cleveland) of the first screen: the paths of one traffic, the best first, with intervals. Pure."""
+"""Dot plots (Cleveland) of the first screen: the paths of one traffic with intervals, the best first. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import (
+from pytest_icbench.display.case_names import (
     Traffic,
     grouped,
     main_figure,
@@ -21,7 +21,7 @@ from pytest_icbench.model.case import Dimension
 from pytest_icbench.model.figures import Application, Figures, Latency
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.answer import first_traffics, three
-from pytest_icbench.report.figure.figures import scaled
+from pytest_icbench.report.figure.rate_charts import scaled
 from pytest_icbench.report.overview import REFERENCES, contestants
 
 #: Width of a row and of the column of values, in pixels.
@@ -42,7 +42,7 @@ def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: Dimen
 
     Args:
         order: all series of the page.
-        dimension: what the charts are of.
+        dimension: the dimension of the results that the charts show.
     """
     shown = [
         result
@@ -53,7 +53,7 @@ def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: Dimen
     ]
     groups = grouped(shown, lambda result: (result.metric, result.placement, traffic(result)))
     keys = first_traffics(shown)
-    order = list(dict.fromkeys([*order, *map(path_of, shown)]))  # a run that stands alone goes without its name
+    order = list(dict.fromkeys([*order, *map(path_of, shown)]))  # the name of a single run is left out
     kind = _KINDS[dimension]
     return [_chart(f"{kind}-{place}", kind, key, groups[key], order) for place, key in enumerate(keys)]
 
@@ -119,25 +119,25 @@ def _row(result: Result, factor: float) -> tuple[Any, ...]:
 
 
 def _rate_mark(result: Result, label: str) -> tuple[Any, ...]:
-    """Returns the text beside a rate."""
+    """Returns the text next to a rate."""
     gbps = number(result, result.frames.throughput_gbps)
     return (label + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"),)
 
 
 def _round_trip_mark(result: Result, label: str) -> tuple[Any, ...]:
-    """Returns the text beside a round trip, and its 99th percentile."""
+    """Returns the text next to a round trip, with the 99th percentile."""
     tail = scaled(number(result, result.round_trips.rtt_p99_ns), main_unit(result)[1])
     return label + ("" if tail is None else f" / {three(tail)}") + " µs", tail
 
 
 def _operations_mark(result: Result, label: str) -> tuple[Any, ...]:
-    """Returns the text beside the rate of an application."""
+    """Returns the text next to the rate of an application."""
     p99 = number(result, result.application.response_p99_ns)
     tail = "" if p99 is None else f" · p99 {three(p99 / 1e3)} µs"
     return (f"{label}{'/s' if result.application.goodput_gbps is None else ' Gbit/s'}{tail}",)
 
 
-#: What stands beside a mark, by kind; of others a rate's.
+#: The text next to a mark, by kind; other kinds have that of a rate.
 _MARKS: Mapping[type[Figures], Callable[[Result, str], tuple[Any, ...]]] = {
     Latency: _round_trip_mark,
     Application: _operations_mark,
@@ -162,7 +162,7 @@ def _spec(paths: Sequence[str], order: Sequence[str], title: str, *, latency: bo
         },
     }
     scale = {"@scale": "value", "range": [0, {"expr": f"width - {VALUES_PX}"}]}
-    # The unit stands below the values, beside the ticks' labels.
+    # The unit is below the values, at the height of the ticks' labels.
     unit = {"titleX": {"expr": f"width - {VALUES_PX - 10}"}, "titleY": 7, "titleAlign": "left", "titleBaseline": "top"}
     # The last label ends with the axis: the unit begins there.
     ticks = {"labelFlush": 24, "labelOverlap": "greedy", "labelSeparation": 8, "tickCount": 6}

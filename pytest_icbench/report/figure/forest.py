@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import grouped, short
+from pytest_icbench.display.case_names import grouped, short
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, Column, Figure
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report.changes import Change, Comparison, in_units
+from pytest_icbench.report.value_changes import Change, Comparison, in_units
 
-#: Number of rows drawn of a chart; its table has all.
+#: The most rows that a chart draws; its table has all rows.
 MOST = 60
 #: Height of a row: a line of text, and the interval below it.
 _STEP = 40
 #: Width in pixels below which there is no room for a label, the change and its interval in one line.
 _NARROW = 440
-#: Ratio, up or down, beyond which the axis is logarithmic.
+#: The axis is logarithmic if a ratio exceeds this or is less than its inverse.
 _WIDE = 2.0
-#: The parts of an id that a title can say for all rows.
+#: The parts of an id that a title can name for all rows.
 _AXIS = re.compile(r"\d+B|b\d+|\d+vs\d+|R.+|c\d+|remote|blocking|touch")
 
 _COLUMNS = (
@@ -38,7 +38,7 @@ _COLUMNS = (
     Column("note", "remark"),
 )
 
-#: Marks by verdict, which repeat what colour and text say.
+#: Marks by verdict, which repeat the information of colour and text.
 _SHAPES = {Verdict.REGRESSED: "diamond", Verdict.IMPROVED: "triangle-up", Verdict.PASS: "circle"}
 _OTHER_SHAPE = "square"
 
@@ -54,7 +54,7 @@ def forest_figures(comparisons: Sequence[Comparison]) -> list[Figure]:
 
 
 def without_common(cases: Sequence[str]) -> tuple[list[str], str]:
-    """Returns the ids without the parts that all of them share, and these parts as a text."""
+    """Returns the ids without the parts that all share, and these parts as a text."""
     split = [case.split("-") for case in cases]
     if len(set(cases)) < 2:
         return list(cases), ""
@@ -76,7 +76,7 @@ def _figure(id_: str, comparison: Comparison, name: str, changes: Sequence[Chang
         id=re.sub(r"\W", "-", id_),
         kind="change",
         title=f"{of} of the {title}" + (f", all with {common}" if common else ""),
-        text=f"{_finding(changes)} {_facts(comparison)}Bars: intervals; grey: what is allowed; worse is {worse}.{more}",
+        text=f"{_finding(changes)} {_facts(comparison)}Bars: intervals; grey: the allowance; worse is {worse}.{more}",
         spec=_spec(changes[:MOST], f"change of the {title}"),
         columns=tuple(
             Column(column.name, f"{column.title}, {unit}") if column.name in ("before", "now") else column
@@ -88,7 +88,7 @@ def _figure(id_: str, comparison: Comparison, name: str, changes: Sequence[Chang
 
 
 def _facts(comparison: Comparison) -> str:
-    """Returns what was compared, as sentences. The name of a candidate keeps its letters."""
+    """Returns the facts of a comparison as sentences. The case of letters in a candidate's name is kept."""
     facts = (fact if re.match(r"\S+:\S", fact) else fact[:1].upper() + fact[1:] for fact in comparison.facts)
     return "".join(f"{fact}. " for fact in facts)
 
@@ -201,7 +201,7 @@ def _scale(changes: Sequence[Change], title: str) -> dict[str, Any]:
 
 
 def _ends(limit: float, gain: float | None) -> tuple[float, float]:
-    """Returns the ends of the allowance band; without a known gain it ends where nothing changed."""
+    """Returns the ends of the allowance band; without a known gain it ends at no change."""
     other = 1.0 if gain is None else gain
     return min(limit, other), max(limit, other)
 
@@ -216,7 +216,7 @@ def _band(band: tuple[float | None, float | None], x: dict[str, Any]) -> dict[st
 
 
 def _own_band(change: Change, place: int, x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
-    """Returns the band of one row, where not all have the same."""
+    """Returns the band of one row, for charts whose rows have different bands."""
     low, high = _ends(change.limit or 1.0, change.gain)
     return {
         "data": {"values": [{"ratio": low, "end": high, "place": place}]},

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import grouped, main_figure, main_unit, path_of, short, traffic
+from pytest_icbench.display.case_names import grouped, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure
 from pytest_icbench.model.result import Result
 
-#: The fewest sizes and the fewest bursts of a chart: lines show less than that better.
+#: The fewest sizes and the fewest bursts of a chart: lines show fewer of them better.
 FEWEST_SIZES, FEWEST_BURSTS = 2, 3
 #: The greatest number of charts on a page.
 MOST = 60
 #: Height of a row of cells.
 _STEP = 26
-#: The ends of the colours, which are the same on light and dark paper, because text stands on them.
+#: The ends of the colour scale. It is the same in light and dark mode, because it is the background of text.
 _RANGE = ("#dce6f0", "#08306b")
 
 
@@ -46,7 +46,7 @@ def heat_maps(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
         figures_of = group[0].figures
         value = figures_of.TITLE.format(metric=metric)
         unit, factor = main_unit(group[0])
-        last = {_place(result): result for result in group}  # of several results of one case the last one stands
+        last = {_place(result): result for result in group}  # the last of several results of a case counts
         rows = tuple(_row(result, factor) for _, result in sorted(last.items()))
         figures.append(
             Figure(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import Traffic, grouped, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.case_names import Traffic, grouped, in_order, number, of_kind, path_of, short, traffic
 from pytest_icbench.display.chart import (
     CASE,
     HAS_INTERVAL,
@@ -19,13 +19,15 @@ from pytest_icbench.display.chart import (
     interval_columns,
     interval_spec,
     offsets,
+    tooltips,
     with_own,
 )
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.chains import LENGTH, without_length
-from pytest_icbench.report.figure.figures import SIZE, best_text, finding, row, scaled
+from pytest_icbench.report.figure.rate_charts import SIZE, best_text, finding, row, scaled
+from pytest_icbench.report.figure.scaling import LENGTH, without_length
 from pytest_icbench.report.remarks import round_trips
+from pytest_icbench.stats.quantiles import merge
 
 _NAMED = {"p50": 2.0, "p90": 10.0, "p99": 100.0, "p99.9": 1e3, "p99.99": 1e4}
 
@@ -36,7 +38,7 @@ Curve = Sequence[tuple[float, float]]
 #: The median and the tail against packet size: the median is what verdicts compare.
 _MEDIAN = Column("rtt", "median RTT, µs")
 _P99 = Column("p99", "99th percentile RTT, µs")
-#: Shown in the median's place on request, as publications have it.
+#: The mean, which publications use. The page shows it instead of the median on request.
 _MEAN = (
     Column("mean", "mean RTT, µs"),
     Column("mean_low", "mean RTT, µs, low"),
@@ -46,15 +48,15 @@ _MEAN = (
 
 @dataclass(frozen=True)
 class _Axis:
-    """An axis of charts of round trips: one chart for each traffic but for its axis.
+    """An axis of charts of round trips. There is one chart for each traffic, apart from the axis.
 
     Attributes:
         id: the section, and the start of a chart's id.
         column: its column.
-        at: its value of a result.
-        part: the part of the traffic that it is, if it is one.
-        series: the name of a result's line.
-        wanted: whether a result belongs there.
+        at: returns a result's value on it.
+        part: the field of the traffic that it is; empty if it is none.
+        series: returns the name of a result's line.
+        wanted: predicate of the results that the charts show.
         note: a sentence after the finding.
     """
 
@@ -74,12 +76,12 @@ _LENGTHS = _Axis(
     lambda result: result.point.chain,
     series=without_length,
     wanted=lambda result: result.point.function is not None,
-    note="Where functions share CPUs, the 99th percentile is the scheduler's.",
+    note="If functions share CPUs, the 99th percentile is due to the scheduler.",
 )
 
 
 def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of A8: the median with its interval against packet size, and the 99th percentile beside it.
+    """Returns charts of A8: the median with its interval and the 99th percentile against packet size.
 
     ``single`` has the charts of one size.
     """
@@ -122,7 +124,7 @@ def _charts(axis: _Axis, results: Sequence[Result], order: Sequence[str]) -> lis
                 title=f"Median and 99th percentile of the round-trip time: {key.say(axis.part)}",
                 text=f"{finding(rows, 'µs', least_wins=True)} Crosses: 99th percentiles.{note}",
                 aria=f"Medians. {best_text(rows, 'µs', least_wins=True)} Crosses are 99th percentiles.{note}",
-                spec=interval_spec(Axes(axis.column, _MEDIAN), rows, names, beside=_P99),
+                spec=interval_spec(Axes(axis.column, _MEDIAN), rows, names, cross=_P99),
                 columns=(*interval_columns(axis.column, _MEDIAN), _P99, *_MEAN),
                 rows=rows,
                 values=("rtt", "low", "high", "p99"),
@@ -132,7 +134,7 @@ def _charts(axis: _Axis, results: Sequence[Result], order: Sequence[str]) -> lis
     return figures
 
 
-#: The median with its interval, or the mean with its own, in the same columns of the specification.
+#: The median or the mean, each with its interval, in the same columns of the specification.
 _CHOICES = (("median", ("rtt", "low", "high", "p99")), ("mean", ("mean", "mean_low", "mean_high", "p99")))
 
 
@@ -184,7 +186,7 @@ def _curve_rows(result: Result, curve: Curve) -> list[tuple[Any, ...]]:
         return []
     head = (result.case, path_of(result))
     points: dict[float, tuple[float, float | None, float | None]] = {
-        beyond: (value / 1e3, None, None) for beyond, value in curve
+        inverse_tail: (value / 1e3, None, None) for inverse_tail, value in curve
     }
     for name, rtt in round_trips(result).items():
         if rtt is not None:
@@ -193,8 +195,8 @@ def _curve_rows(result: Result, curve: Curve) -> list[tuple[Any, ...]]:
     return [(*head, x, _percentile(x), *points[x]) for x in sorted(points)]
 
 
-def _percentile(beyond: float) -> str:
-    return f"{100 * (1 - 1 / beyond):.7g} %"
+def _percentile(inverse_tail: float) -> str:
+    return f"{100 * (1 - 1 / inverse_tail):.7g} %"
 
 
 def _text(group: Sequence[tuple[int, Result]]) -> str:
@@ -213,7 +215,7 @@ def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> d
     look = theme.series_scales(series, order)
     colour = theme.encoding("color", look)
     last = max(row[2] for row in rows)
-    ticks = [beyond for beyond in (1.0, 2.0, 4.0, 10.0, 100.0, 1e3, 1e4, 1e5) if beyond <= 10 * last]
+    ticks = [inverse_tail for inverse_tail in (1.0, 2.0, 4.0, 10.0, 100.0, 1e3, 1e4, 1e5) if inverse_tail <= 10 * last]
     x = {
         "field": "beyond",
         "type": "quantitative",
@@ -245,3 +247,102 @@ def _percentile_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> d
         },
     ]
     return {"layer": layers}
+
+
+#: Percentiles of a curve: a hundredth of the requests each at the ends, five hundredths between.
+_SHARES = (*range(1, 5), *range(5, 95, 5), *range(95, 100))
+#: The greatest number of charts on a page.
+MOST_CDFS = 60
+
+_CDF_COLUMNS = (CASE, SERIES, Column("rtt", "RTT, µs"), Column("share", "answered within it, %"))
+
+
+def cdf_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns a chart for each traffic: the share of all requests that were answered within a time.
+
+    Lost requests never reach it, so the curve of a path that loses some ends below 100 %.
+
+    Args:
+        results: results of both dimensions.
+        order: all series of the page.
+    """
+    figures: list[Figure] = []
+    times = [result for result in of_kind(results, Latency) if result.is_number]
+    for key, group in grouped(times, traffic).items():
+        if len(figures) == MOST_CDFS:
+            break
+        rows = tuple(row for result in in_order(group, order) for row in _cdf_rows(result))
+        if rows:
+            figures.append(
+                Figure(
+                    id=f"cdf-{len(figures)}",
+                    kind="percentiles",
+                    title=f"Share of round trips within a time: {key.say()}",
+                    text="Requests without an answer keep a curve below 100 %.",
+                    aria=_cdf_text(rows),
+                    spec=_cdf_spec(rows, order),
+                    columns=_CDF_COLUMNS,
+                    rows=rows,
+                )
+            )
+    return figures
+
+
+def _cdf_rows(result: Result) -> list[tuple[Any, ...]]:
+    merged = merge([launch.rtt for launch in result.per_launch if launch.rtt is not None])
+    if merged is None or not merged.count:
+        return []
+    head, requests = (result.case, path_of(result)), merged.count + merged.lost
+    rows, seen = [], 0
+    shares = iter(_SHARES)
+    share = next(shares, None)
+    for value, count in merged.counts:
+        seen += count
+        while share is not None and seen >= requests * share / 100:
+            rows.append((*head, float(f"{min(value, merged.maximum or value) / 1e3:.5g}"), share))
+            share = next(shares, None)
+    return rows
+
+
+def _cdf_text(rows: Sequence[tuple[Any, ...]]) -> str:
+    sentences = []
+    for name, points in grouped(rows, lambda row: row[1]).items():
+        at = {row[3]: row[2] for row in points}
+        known = [f"{share} % within {short(at[share])} µs" for share in (50, 90, 99) if share in at]
+        if known:
+            sentences.append(f"{name}: {', '.join(known)}.")
+    return " ".join(sentences)
+
+
+def _cdf_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, Any]:
+    series = sorted({row[1] for row in rows}, key=list(order).index)
+    scales, legend = theme.series_scales(series, order), {"title": None}
+    values = [row[2] for row in rows]
+    wide = min(values) > 0 and max(values) / min(values) > 5
+    scale: dict[str, Any] = {"type": "log", "nice": True} if wide else {"zero": False, "nice": True}
+    title = f"RTT, µs{' (logarithmic)' if wide else ''}"
+    return {
+        "layer": [
+            {
+                "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8},
+                "encoding": {
+                    "x": {
+                        "field": "rtt",
+                        "type": "quantitative",
+                        "scale": scale,
+                        "axis": {"title": title, "tickCount": 6},
+                    },
+                    "y": {
+                        "field": "share",
+                        "type": "quantitative",
+                        "scale": {"domain": [0, 100], "nice": False},
+                        "axis": {"title": "answered within it, %", "values": [0, 25, 50, 75, 90, 100]},
+                    },
+                    "order": {"field": "share"},
+                    "color": theme.encoding("color", scales, legend),
+                    "strokeDash": theme.encoding("strokeDash", scales, legend),
+                    "tooltip": tooltips(_CDF_COLUMNS),
+                },
+            }
+        ],
+    }

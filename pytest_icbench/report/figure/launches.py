@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import grouped, in_order, main_figure, main_unit, path_of, short, traffic
+from pytest_icbench.display.case_names import grouped, in_order, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, SERIES, Column, Figure
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.remarks import is_search
 from pytest_icbench.wording import signed_percent
 
-#: The fewest launches that are worth a strip.
+#: The fewest launches for which a strip is drawn.
 FEWEST = 3
 #: The greatest number of charts on a page: those with the widest strips come first.
 MOST = 40
 _STEP = 34
-LEGEND = "Dots: launches; bar: the interval; upright: the median."
+LEGEND = "Dots: launches; bar: the interval; vertical: the median."
 
 _COLUMNS = (
     CASE,

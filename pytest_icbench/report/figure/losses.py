@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The losses of long runs over time: a lane a path, a bar a loss event. Pure."""
+"""The losses of long runs over time: a lane for each path, a bar for each loss event. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import grouped, in_order, path_of, traffic
+from pytest_icbench.display.case_names import grouped, in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips
 from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.result import Result

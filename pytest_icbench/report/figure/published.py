@@ -16,7 +16,7 @@ from typing import Any
 from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
 from pytest_icbench.model.result import Result
 
-#: Shown with every published value.
+#: The remark on every published value.
 OTHER_HARDWARE = "other hardware"
 
 #: The technique of a kernel switch's case that does not name one.
@@ -98,7 +98,7 @@ def stated(result: Result) -> list[Stated]:
 def statements(results: Iterable[Result]) -> list[tuple[str, str, str]]:
     """Returns the publications' statements on experiments as rows: row, text, source.
 
-    A statement about switches, or about kinds of containers, compares: the results have to be of two or more of them.
+    A statement that compares switches or kinds of containers is returned only if the results have two or more of them.
     """
     matches = []
     all_results = list(results)

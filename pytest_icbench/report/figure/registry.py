@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The charts of the page: a row for each section, and one for each chart of a single case. Pure.
 
-A new chart is a function in a module of its own, and a row here. A section's function takes the page's ``Content`` and
-returns its charts in order, none where there is nothing to draw. A case's function takes one result and returns its
+A new chart is a function in a new module, and a row here. A section's function takes the page's ``Content`` and returns
+its charts in order, none if there is nothing to draw. A case's function takes one result and returns its
 chart or None. Charts of cases may repeat their specification: the page keeps equal ones once.
 """
 
@@ -13,40 +13,38 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from pytest_icbench.display.axes import hosts_apart, of_kind
+from pytest_icbench.display.case_names import hosts_apart, of_kind
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.kinds.registry import KINDS, Charts
 from pytest_icbench.model.figures import Latency, Search, Throughput
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.changes import comparisons
 from pytest_icbench.report.disambiguate import disambiguated
 from pytest_icbench.report.figure import (
-    cdf,
-    chains,
     delay,
     dots,
-    figures,
     heatmap,
     latency,
     launches,
     losses,
+    rate_charts,
     scaling,
     shares,
     single,
 )
-from pytest_icbench.report.figure.following import following_figures
 from pytest_icbench.report.figure.forest import forest_figures
-from pytest_icbench.report.figure.noisy_neighbours import noisy_neighbour_figures
-from pytest_icbench.report.figure.path import path_chart
+from pytest_icbench.report.figure.load_changes import following_figures
+from pytest_icbench.report.figure.noisy_neighbour_ratios import noisy_neighbour_figures
+from pytest_icbench.report.figure.path_chart import path_chart
 from pytest_icbench.report.figure.series import curve_of
+from pytest_icbench.report.value_changes import comparisons
 
-#: Where a section stands: on the first screen after the answer, or among the charts below it.
+#: The place of a section: on the first screen after the answer, or among the charts below it.
 Place = Literal["first", "charts"]
 
 
 @dataclass(frozen=True)
 class Content:
-    """What sections draw.
+    """The data that sections draw.
 
     Attributes:
         results: the results of the page, with ``host`` where several machines measured.
@@ -58,13 +56,13 @@ class Content:
 
     @classmethod
     def of(cls, results: Sequence[Result], history: Sequence[Figure] = ()) -> Content:
-        """Returns the content of a page, with the results distinguished that would coincide."""
+        """Returns the content of a page, in which results with equal names are distinguished."""
         return cls(disambiguated(hosts_apart(results)), history)
 
     @cached_property
     def order(self) -> list[str]:
         """All series of the page, in the order in which they were measured."""
-        return figures.all_series(self.results)
+        return rate_charts.all_series(self.results)
 
     @cached_property
     def rates(self) -> list[Result]:
@@ -123,8 +121,8 @@ SECTIONS = (
         "load",
         "Received against offered rate",
         lambda page: (
-            *figures.by_load(page.rates, page.order),
-            *figures.bursts_by_load(page.rates, page.order),
+            *rate_charts.by_load(page.rates, page.order),
+            *rate_charts.bursts_by_load(page.rates, page.order),
             *single.one_load(page.rates, page.order),
         ),
     ),
@@ -136,7 +134,7 @@ SECTIONS = (
     Section("heat", "Packet size and burst", lambda page: heatmap.heat_maps(page.results, page.order)),
     Section("pairs", "Several pairs: mean and total", lambda page: scaling.by_pairs(page.rates, page.order)),
     Section("cores", "Worker cores", lambda page: scaling.by_cores(page.rates, page.order)),
-    Section("chains", "Chains: rate against length", lambda page: chains.rates_by_length(page.rates, page.order)),
+    Section("chains", "Chains: rate against length", lambda page: scaling.rates_by_length(page.rates, page.order)),
     Section(
         "chain-delays",
         "Chains: round trip against length",
@@ -160,7 +158,7 @@ SECTIONS = (
         "percentiles",
         "Round trip by percentile",
         lambda page: (
-            *cdf.cdf_figures(page.results, page.order),
+            *latency.cdf_figures(page.results, page.order),
             *latency.by_percentile(page.results, page.order, page.curves),
         ),
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The charts of maxima over an axis of the cases: packet size, pairs, worker cores. Pure."""
+"""The charts of maxima over an axis of the cases: packet size, pairs, worker cores, length of a chain. Pure."""
 
 from __future__ import annotations
 
@@ -8,21 +8,30 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import METRIC_NAMES, Traffic, gbps_per_pps, grouped, maxima, path_of, short, traffic
+from pytest_icbench.display.case_names import (
+    METRIC_NAMES,
+    Traffic,
+    gbps_per_pps,
+    grouped,
+    maxima,
+    path_of,
+    short,
+    traffic,
+)
 from pytest_icbench.display.chart import Axes, Column, Figure, with_own
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.figures import PAIRS, SIZE, Heading, Wording, published_rows, rate_chart, row
+from pytest_icbench.report.figure.rate_charts import PAIRS, SIZE, Heading, Wording, published_rows, rate_chart, row
 from pytest_icbench.stats.quantiles import Estimate
 
-#: The sentences about the lines in a chart's text; the second where they are those of ``benchmark_lines``.
-IDEAL = "Dotted: what it would be if each added as much as the first."
-BENCHMARK = "Dotted: what the best path carries through one function, times their number."
-#: Height at which the lines end, over the greatest value: beyond it they would flatten what was measured.
+#: The sentences on the dotted lines in a chart's text; the second is for ``benchmark_lines``.
+IDEAL = "Dotted: the ideal, if each added as much as the first."
+BENCHMARK = "Dotted: the rate of the best path through one function, times their number."
+#: The lines end at this multiple of the greatest value, since higher ones would flatten the measured values.
 MOST = 1.4
 
 
 def growth(rows: Sequence[tuple[Any, ...]], unit: str) -> str:
-    """Returns what the last value is of the ideal one, for each series."""
+    """Returns the last value as a share of the ideal one, for each series."""
     sentences = []
     for name, points in grouped(rows, lambda row: row[1]).items():
         first, last = points[0], points[-1]
@@ -33,7 +42,7 @@ def growth(rows: Sequence[tuple[Any, ...]], unit: str) -> str:
 
 
 def ideal_lines(rows: Sequence[tuple[Any, ...]], order: Sequence[str], x: Column, y: Column) -> dict[str, Any]:
-    """Returns a layer of dotted lines: the value of each series' first point times the cores or pairs."""
+    """Returns a layer of dotted lines: the value of each series' first point, times the cores or pairs."""
     series = grouped(rows, lambda row: row[1]).values()
     return _lines([(of_one[0], of_one[-1][2]) for of_one in series], rows, order, x, y)
 
@@ -71,7 +80,7 @@ def benchmark_lines(
 def benchmark_growth(
     rows: Sequence[tuple[Any, ...]], function_of: Mapping[str, str | None], bests: Mapping[str, tuple[Any, ...]]
 ) -> str:
-    """Returns what the greatest number of functions of each path carries of the line."""
+    """Returns the rate of the greatest number of functions as a share of the dotted line, for each path."""
     sentences = []
     for name, of_one in grouped(rows, lambda row: row[1]).items():
         last, best = of_one[-1], bests[str(function_of[of_one[-1][0]])]
@@ -88,10 +97,10 @@ def _lines(
     x: Column,
     y: Column,
 ) -> dict[str, Any]:
-    """Returns a layer of lines from 0 through a row each, from that row on.
+    """Returns a layer of lines. Each lies on a line from 0 through its row, and begins at the row.
 
     Args:
-        series_ends: the rows, each with where its line ends.
+        series_ends: the rows, each with the end of its line.
     """
     points = []
     cap = MOST * max(float(row[3]) for row in rows)
@@ -115,7 +124,7 @@ def _lines(
 
 
 def link_pps(result: Result) -> float | None:
-    """Returns the frames of a case that the link between its hosts carries in a second; None if it is not known."""
+    """Returns the frames per second that the link between the hosts of a case carries; None if unknown."""
     mbps = result.treatment.get("uplink_mbps")
     if not result.point.remote or not isinstance(mbps, int | float) or mbps <= 0:
         return None
@@ -123,13 +132,13 @@ def link_pps(result: Result) -> float | None:
 
 
 def link_gbps(result: Result) -> float | None:
-    """Returns what that is in Gbit/s on layer 2."""
+    """Returns the limit of the link in Gbit/s on layer 2."""
     pps = link_pps(result)
     return None if pps is None else pps * gbps_per_pps(result)
 
 
 def limit_across(value: float, field: str, unit: str) -> list[dict[str, Any]]:
-    """Returns layers with a line across at the limit, and its name."""
+    """Returns layers with a horizontal line at the limit, and its name."""
     y = {"field": field, "type": "quantitative"}
     data = {"values": [{field: value, "text": f"the link's limit, {short(value)} {unit}"}]}
     return [
@@ -143,7 +152,7 @@ def limit_across(value: float, field: str, unit: str) -> list[dict[str, Any]]:
 
 
 def limit_by_size(results: Iterable[Result], fields: tuple[str, str], *, bits: bool) -> list[dict[str, Any]]:
-    """Returns a layer with the limit over packet sizes; none where it is not known.
+    """Returns a layer with the limit over packet sizes; none if it is unknown.
 
     Args:
         fields: the names of the size and of the rate in the chart's data.
@@ -178,7 +187,7 @@ _Layers = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class _Axis:
-    """An axis of cases: its column, its value of a case, and the part of the traffic that it is, if it is one."""
+    """An axis of cases: its column, a result's value, and the field of the traffic that it is, if it is one."""
 
     column: Column
     at: Callable[[Result], float]
@@ -197,19 +206,19 @@ _CORES = _Axis(Column("cores", "worker cores of the switch"), lambda result: res
 
 @dataclass(frozen=True)
 class _Rates:
-    """A kind of charts: one for each metric and each traffic but for its axis.
+    """A kind of charts: one for each metric and each traffic, apart from its axis.
 
     Attributes:
         id: the id of a chart, with the number of the traffic in it.
         kind: the section.
         title: what it shows, with the name of the metric in it.
         value: the rate of a result, with its unit in ``unit`` after multiplication by ``factor``.
-        wanted: whether a result belongs there at all.
-        series: the name of a result's line.
+        wanted: predicate of the results that the charts show.
+        series: returns the name of a result's line.
         published: the factor of published rates to the unit; None if none are shown.
         layers: further layers of a chart, of its results, rows, series and rate.
         note: a sentence on its results and rows.
-        detail: more of them, for readers who cannot see the chart.
+        detail: further sentences, for readers who cannot see the chart.
     """
 
     id: str
@@ -237,7 +246,7 @@ def _ideal(axis: _Axis) -> Callable[[Sequence[Result], Sequence[_Row], Sequence[
 
 
 def _functions(group: Sequence[Result]) -> dict[str, str | None]:
-    """Returns the network function of each case; the same case may stand there several times."""
+    """Returns the network function of each case; a case may have several results."""
     return {result.case: result.point.function for result in group}
 
 
@@ -363,7 +372,7 @@ def by_cores(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
 
 
 def _charts(kinds: Sequence[_Rates], results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns the charts of kinds that have their axis and their results in common, those of a traffic together."""
+    """Returns the charts of kinds with the same axis and results. The charts of one traffic follow each other."""
     axis, wanted = kinds[0].axis, kinds[0].wanted
     groups = grouped(filter(wanted, maxima(results)), lambda result: (result.metric, axis.others(result)))
     figures: list[Figure | None] = []
@@ -399,4 +408,47 @@ def _rows(kind: _Rates, group: Iterable[Result]) -> tuple[_Row, ...]:
         x, line = kind.axis.at(result), row(result, kind.axis.at(result), kind.value(result), kind.factor)
         rows += [] if line is None else [(line[0], kind.series(result), *line[2:])]
         rows += published_rows(result, x, kind.published(result)) if kind.published else []
+    return tuple(sorted(rows, key=lambda line: (str(line[1]), float(line[2]))))
+
+
+LENGTH = Column("chain", "functions in a row")
+_LENGTH_RATE = Column("rate", "rate, Mpps")
+_FLAT_OUT = "Flat out, functions that share a CPU spend it on frames that a later one drops."
+
+
+def without_length(result: Result) -> str:
+    """Returns the path's name without the length of its chain."""
+    return path_of(replace(result, axes={**result.axes, "chain": 1}))
+
+
+def rates_by_length(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns charts of E7: rates against the length of a chain, one line a path and load.
+
+    A chart has both searched rates and rates flat out; the names of the lines say which.
+
+    Args:
+        results: results of throughput.
+        order: all series of the page.
+    """
+    figures = []
+    chained = (result for result in results if result.point.function is not None and not result.rates.sweep)
+    groups = grouped(chained, lambda result: traffic(result)._replace(rate=""))
+    for place, (key, group) in enumerate(groups.items()):
+        rows = _length_rows(group)
+        if len({line[2] for line in rows}) < 2:
+            continue
+        names = with_own(order, rows)
+        flat_out = any(result.metric == "frmol" for result in group)
+        heading = Heading(f"chains-{place}", "chains", f"Rate against the length of a chain: {key.say('rate')}")
+        wording = Wording(note=_FLAT_OUT if flat_out else "")
+        figures.append(rate_chart(heading, Axes(LENGTH, _LENGTH_RATE), rows, names, wording))
+    return figures
+
+
+def _length_rows(group: Sequence[Result]) -> tuple[tuple[Any, ...], ...]:
+    rows = []
+    for result in group:
+        if (line := row(result, result.point.chain, result.frames.throughput_pps, 1e-6)) is not None:
+            load = "flat out" if result.metric == "frmol" else traffic(result).rate
+            rows.append((line[0], f"{without_length(result)}, {load}", *line[2:]))
     return tuple(sorted(rows, key=lambda line: (str(line[1]), float(line[2]))))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The data of charts beyond a result's line: windows over time, and the percentile curve. Pure.
+"""The windows of a case over time, and its percentile curve. A result's line has neither. Pure.
 
-A page holds the windows of thousands of cases, so they are rounded, and neighbours are merged if there are too many.
+The chart of windows has no data: the page fills it in for the case that the reader chooses. A page holds the windows of
+thousands of cases, so they are rounded, and adjacent ones are merged if there are too many.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_icbench.display import theme
+from pytest_icbench.display.chart import CASE, HAS_INTERVAL, Column, Figure
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
 
-#: Number of windows of a case above which neighbours are merged.
+#: Number of windows of a case above which adjacent ones are merged.
 MOST_POINTS = 600
 #: The same limit for all cases of a page together.
 MOST_ON_A_PAGE = 500_000
-#: Number of points of a percentile curve for each decade.
+#: Number of points of a percentile curve in each decade.
 PER_DECADE = 8
 
 
@@ -59,7 +62,7 @@ class Windows:
 
 
 def windows_of(measurement: Measurement) -> Windows | None:
-    """Returns the kept windows of a measurement; None for one without windows, as when read from a line."""
+    """Returns the kept windows of a measurement; None without windows, as after reading a result's line."""
     launches = [launch for launch in measurement.per_launch if any(window.kept for window in launch.windows)]
     if not launches:
         return None
@@ -98,7 +101,7 @@ def _median_rtt(column: Sequence[Window]) -> float | None:
 
 
 def thinned(windows: Windows, most: int) -> Windows:
-    """Returns at most about ``most`` points: neighbours of a launch are merged to their mean."""
+    """Returns at most about ``most`` points: adjacent points of a launch are merged to their mean."""
     if windows.count <= most:
         return windows
     width = -(-windows.count // most)
@@ -123,7 +126,7 @@ def for_page(all_windows: Iterable[Windows | None]) -> list[Windows | None]:
 def curve_of(result: Result) -> list[tuple[float, float]]:
     """Returns the merged round-trip times of a result as points (1/(1-q), ns); empty without round trips.
 
-    At least ten requests lie beyond a percentile, and lost requests count as slower than any answered one.
+    At least ten requests are slower than a percentile. Lost requests count as slower than any answered one.
     """
     if not result.is_number:
         return []
@@ -134,8 +137,8 @@ def curve_of(result: Result) -> list[tuple[float, float]]:
     points = []
     step = 0
     targets: list[float] = []
-    while (beyond := 10 ** (step / PER_DECADE)) <= requests / SAMPLES_BEYOND:
-        targets.append(beyond)
+    while (target := 10 ** (step / PER_DECADE)) <= requests / SAMPLES_BEYOND:
+        targets.append(target)
         step += 1
     seen, place = 0, 0
     for value, number in merged.counts:
@@ -144,3 +147,67 @@ def curve_of(result: Result) -> list[tuple[float, float]]:
             points.append((round(targets[place], 4), float(min(value, merged.maximum or value))))
             place += 1
     return points
+
+
+_X = {"field": "seconds", "type": "quantitative", "axis": {"title": "seconds from the first launch", "tickCount": 8}}
+_Y = {"field": "value", "type": "quantitative", "scale": {"zero": False, "nice": True}, "axis": {"title": "@unit"}}
+_BLUE, _VERMILION = theme.COLOURS[0], theme.COLOURS[1]
+
+
+def _windows_spec() -> dict[str, Any]:
+    """Returns the specification in which the page replaces ``@unit @value @low @high``."""
+    band = {"low": "@low", "high": "@high", "value": "@value"}
+    tooltip = [
+        {"field": "launch", "title": "launch"},
+        {"field": "seconds", "title": "seconds"},
+        {"field": "value", "title": "@unit"},
+        {"field": "disturbed", "title": "disturbed by the host"},
+    ]
+    return {
+        "layer": [
+            {
+                "data": {"values": [band]},
+                "transform": [HAS_INTERVAL],
+                "mark": {"type": "rect", "color": theme.DIM, "opacity": 0.18},
+                "encoding": {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}},
+            },
+            {
+                "data": {"values": [band]},
+                "transform": [{"filter": "isValid(datum.value)"}],
+                "mark": {"type": "rule", "color": theme.DIM, "strokeDash": [6, 3]},
+                "encoding": {"y": {"field": "value", "type": "quantitative"}},
+            },
+            {
+                "mark": {"type": "line", "color": _BLUE, "strokeWidth": 1},
+                "encoding": {"x": _X, "y": _Y, "detail": {"field": "launch"}},
+            },
+            {
+                "transform": [{"filter": "!datum.disturbed"}],
+                "mark": {"type": "point", "filled": True, "size": 18, "color": _BLUE, "opacity": 1},
+                "encoding": {"x": _X, "y": _Y, "tooltip": tooltip},
+            },
+            {
+                "transform": [{"filter": "datum.disturbed"}],
+                "mark": {"type": "point", "shape": "M-1,-1L1,1M1,-1L-1,1", "size": 30, "color": _VERMILION},
+                "encoding": {"x": _X, "y": _Y, "tooltip": tooltip},
+            },
+        ],
+    }
+
+
+WINDOWS = Figure(
+    id="windows",
+    kind="windows",
+    height=260,
+    title="Windows over time",
+    text="",
+    spec=_windows_spec(),
+    columns=(
+        CASE,
+        Column("launch", "launch"),
+        Column("seconds", "seconds"),
+        Column("value", "@unit"),
+        Column("disturbed", "disturbed by the host"),
+    ),
+    rows=(),
+)

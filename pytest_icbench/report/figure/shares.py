@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions with parts of a CPU: errors of their goodput, a point each, and the total of more and more. Pure."""
+"""Functions with parts of a CPU: the error of each goodput, and the total against their number. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import Traffic, grouped, path_of, rate_text, short, traffic
+from pytest_icbench.display.case_names import Traffic, grouped, path_of, rate_text, short, traffic
 from pytest_icbench.display.chart import (
     AT_LEAST,
     HAS_INTERVAL,
@@ -22,7 +22,7 @@ from pytest_icbench.display.chart import (
     with_own,
 )
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.figures import Heading, rate_chart, row, scaled
+from pytest_icbench.report.figure.rate_charts import Heading, rate_chart, row, scaled
 
 _NUMBER = Column("functions", "functions on one CPU")
 _TOTAL = Column("rate", "rate of all, Mpps")
@@ -30,8 +30,8 @@ _ERROR = Column("error", "error of the goodput, %")
 #: The published bound of the error in per cent (E5).
 _PUBLISHED = 3.5
 _NOTE = (
-    "At 0 a function got what it was promised of what it does alone. Dotted: 3.5 % to either side, the most in the"
-    " literature (E5), other hardware; where function and I/O were apart, it was up to 175 %."
+    "At 0 a function got its promised share of the goodput that it has alone. Dotted: 3.5 % to either side, the"
+    " greatest error in the literature (E5), on other hardware; with separate function and I/O up to 175 %."
 )
 
 
@@ -55,7 +55,7 @@ def share_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
 def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of E4: the rate of all functions with equal parts of a CPU against their number.
 
-    All of a chart are offered the same together.
+    The offered load of all functions together is the same in a chart.
 
     Args:
         results: results of throughput.
@@ -81,7 +81,7 @@ def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Fi
 
 
 def _together(result: Result) -> Traffic:
-    """Returns the traffic of all pairs together: of a fixed rate that of all."""
+    """Returns the traffic of all pairs together; a fixed rate is the sum of all pairs."""
     rate = result.axes.get("rate")
     of_all = f"{rate_text(rate * result.point.pairs)} together" if isinstance(rate, int) else traffic(result).rate
     return traffic(result)._replace(pairs=0, rate=of_all)

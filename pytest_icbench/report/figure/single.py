@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Charts of a traffic that was measured at one point only: the paths in order, not a pile above one size. Pure."""
+"""Charts of a traffic that was measured at one point of an axis: the paths in order of their values. Pure."""
 
 from __future__ import annotations
 
@@ -7,20 +7,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import METRIC_NAMES, Traffic, grouped, maxima, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.case_names import (
+    METRIC_NAMES,
+    Traffic,
+    grouped,
+    maxima,
+    number,
+    of_kind,
+    path_of,
+    short,
+    traffic,
+)
 from pytest_icbench.display.chart import CROSS, HAS_INTERVAL, MEASURED, Column, Figure, interval_columns, y_axis
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.figure.delay import covered
-from pytest_icbench.report.figure.figures import OFFERED, SIZE, best_text, finding, published_rows, row, scaled
+from pytest_icbench.report.figure.rate_charts import OFFERED, SIZE, best_text, finding, published_rows, row, scaled
 
 #: Height of a row in pixels.
 STEP = 36
 
 
-def dot_columns(x: Column, y: Column, *beside: Column) -> tuple[Column, ...]:
-    """Returns the columns that ``dot_spec`` draws: those of ``interval_columns``, then row and text, and ``beside``."""
-    return (*interval_columns(x, y), Column("path", "row"), Column("place", "place"), Column("text", "text"), *beside)
+def dot_columns(x: Column, y: Column, *more: Column) -> tuple[Column, ...]:
+    """Returns the columns that ``dot_spec`` draws: those of ``interval_columns``, then row and text, and ``more``."""
+    return (*interval_columns(x, y), Column("path", "row"), Column("place", "place"), Column("text", "text"), *more)
 
 
 def dot_rows(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = False) -> tuple[tuple[Any, ...], ...]:
@@ -41,13 +51,13 @@ def dot_rows(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = F
 
 
 def dot_spec(
-    y: Column, rows: Sequence[tuple[Any, ...]], order: Sequence[str], beside: Column | None = None
+    y: Column, rows: Sequence[tuple[Any, ...]], order: Sequence[str], cross: Column | None = None
 ) -> dict[str, Any]:
     """Returns a chart of ``dot_rows``: values that are "at least" are hollow triangles, published ones diamonds.
 
     Args:
         order: all series of the page.
-        beside: a second value of each path, drawn as a cross; it is the last column of ``rows``.
+        cross: a second value of each path, drawn as a cross; it is the last column of ``rows``.
     """
     series = sorted({row[1] for row in rows if row[7] == MEASURED}, key=list(order).index)
     colour = {
@@ -57,7 +67,7 @@ def dot_spec(
         "scale": theme.series_scales(series, order)["color"],
     }
     numbers = [number for row in rows for number in (*row[3:6], *row[11:]) if number is not None]
-    scale, title = y_axis(numbers, y.title if beside is None else f"{y.title}; {CROSS}: {beside.title}")
+    scale, title = y_axis(numbers, y.title if cross is None else f"{y.title}; {CROSS}: {cross.title}")
     if "type" not in scale and any(row[7] != MEASURED for row in rows):
         scale = {"domain": [0, max(numbers) * 1.08], "nice": False}  # room for the name of a publication
     x = {"field": y.name, "type": "quantitative", "scale": scale, "axis": {"title": title, "tickCount": 6}}
@@ -98,15 +108,15 @@ def dot_spec(
             "encoding": {"x": {"value": "width"}, "y": place, "text": {"field": "text"}},
         },
     ]
-    if beside is not None:
+    if cross is not None:
         layers.append(
             {
-                "transform": [*measured, {"filter": f"isValid(datum.{beside.name})"}],
+                "transform": [*measured, {"filter": f"isValid(datum.{cross.name})"}],
                 "mark": {"type": "text", "text": CROSS, "fontSize": 16, "yOffset": 8, "baseline": "middle"},
-                "encoding": {"x": {**x, "field": beside.name}, "y": place, "color": colour},
+                "encoding": {"x": {**x, "field": cross.name}, "y": place, "color": colour},
             }
         )
-        tooltip.append({"field": beside.name, "title": beside.title})
+        tooltip.append({"field": cross.name, "title": cross.title})
     if any(row[7] != MEASURED for row in rows):
         mark = {"type": "point", "shape": "diamond", "filled": False, "size": 110, "color": theme.DIM, "yOffset": 8}
         text = {"type": "text", "baseline": "middle", "align": "left", "dx": 9, "yOffset": 8, "color": theme.DIM}
@@ -146,7 +156,7 @@ def one_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
 
 
 def one_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a dot plot for each traffic that several paths were offered at one rate, as of table 5.2 of A1.
+    """Returns a dot plot for each traffic that several paths were offered at one rate, such as table 5.2 of A1.
 
     Args:
         results: results of throughput.
@@ -220,6 +230,6 @@ def _offered(result: Result) -> float:
 
 
 def _rate(result: Result, x: float) -> list[tuple[Any, ...]]:
-    """Returns the measured and the published rates of a result; published ones without a measured one are left out."""
+    """Returns the measured and the published rates of a result; none without a measured rate."""
     point = row(result, x, result.frames.throughput_pps, 1e-6)
     return [] if point is None else [point, *published_rows(result, x, 1e-6)]

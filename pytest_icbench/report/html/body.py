@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.display.axes import host_legend, hosts_apart, number
+from pytest_icbench.display.case_names import host_legend, hosts_apart, number
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
-from pytest_icbench.report.deciding import deciding
 from pytest_icbench.report.figure import published, vega
 from pytest_icbench.report.html.data import page_data
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.report.html.parts import Link, folded, resource, table, text
+from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.wording import counted
 
 #: The page's scripts, in the order in which they need each other.
 _SCRIPTS = ("charts.js", "cases.js", "page.js")
-#: Number of tests that the list of a reason names.
+#: The most tests that the list of a reason names.
 _MOST_NAMED = 200
 
 
@@ -43,7 +43,7 @@ def body(page: Page) -> str:
     scripts = "\n".join(f"<script>{resource(name)}</script>" for name in _SCRIPTS)
     return f"""
 {nothing}
-<noscript><p>Charts and rows need JavaScript; results.jsonl beside this page has all data.</p></noscript>
+<noscript><p>Charts and rows need JavaScript; results.jsonl, next to this page, has all data.</p></noscript>
 <div id="ic-figures"></div>
 <section id="ic-cases" aria-labelledby="ic-cases-head">
 <h2 id="ic-cases-head">Cases ({len(page.results)})</h2>
@@ -152,6 +152,6 @@ def _statements(page: Page) -> str:
     heads = ("Row", "Case", "Measured here", "Published, other hardware", "Source")
     value_table = table(heads, rows[:100]) if rows else ""
     statement_table = table(("Row", "Stated about other hardware", "Source"), statements) if statements else ""
-    origin = "Of the same experiments on other hardware, with other versions: orientation, not a limit."
+    origin = "From the same experiments on other hardware, with other versions: for orientation, not a limit."
     content = f"<p>{origin}</p>{value_table}{statement_table}"
     return _section("ic-published", "Published values", content)

@@ -71,7 +71,7 @@ const icCases = (function () {
     return list && list.closest("tbody");
   }
 
-  // Shows the place that the address names, even if its row is beyond those that are shown.
+  // Shows the place that the address names, even if its row is not shown yet.
   function reveal() {
     const id = decodeURIComponent(location.hash.slice(1));
     const body = places.has(id) && bodyOf(places.get(id));

@@ -3,7 +3,7 @@
 // Texts from results enter the document as text nodes only.
 "use strict";
 const icCharts = (function () {
-  //: Number of charts of a section that are listed; the others are behind one line.
+  //: Number of listed charts of a section; one line unfolds the rest.
   const LISTED = 12;
   let page = null;
   let observer = null;
@@ -147,13 +147,13 @@ const icCharts = (function () {
     const titles = figure.values.map((name, at) => [name, columns[at]]).filter(([before, after]) => before !== after)
       .map((names) => names.map((name) => figure.columns[indexOf(figure, name)][1]));
     const spec = filled(typeof figure.spec === "number" ? page.specs[figure.spec] : figure.spec, shared, titles, legend);
-    // The scale is that of what is measured: published values that lie beyond are not drawn, but counted.
+    // Measured values determine the scale. Published values outside of it are counted, not drawn.
     const source = indexOf(figure, "source");
     const [least, greatest] = shared.scale.domain;
     const places = figure.values.map((name) => indexOf(figure, name));
     const drawn = rows.filter((row) => source < 0 || row[source] === page.measured
       || places.every((at) => typeof row[at] !== "number" || (row[at] >= least && row[at] <= greatest)));
-    entry.beyond = rows.length - drawn.length;
+    entry.outside = rows.length - drawn.length;
     spec.data = { values: records(section, figure, drawn) };
     spec.width = width;
     spec.height = figure.height;
@@ -228,7 +228,7 @@ const icCharts = (function () {
       entry.chart = chart;
       for (const svg of place.querySelectorAll("svg")) svg.setAttribute("aria-hidden", "true");
       entry.plot.replaceChildren(place);
-      entry.note.textContent = entry.figure.text + (entry.beyond ? ` ${entry.beyond} published beyond the scale.` : "");
+      entry.note.textContent = entry.figure.text + (entry.outside ? ` ${entry.outside} published beyond the scale.` : "");
     }).catch((error) => console.error("icbench chart:", entry.figure.id, error));
   }
 
@@ -380,7 +380,7 @@ const icCharts = (function () {
       controls.append(selector(section, "Value", choices.map(([name]) => [name, name]), choices[0][0], (name) => { section.choice = name; }));
     }
     const grid = make("div", { class: "ic-figures" });
-    // Without a heading it stands in a part of the page that has one, and is no landmark of its own.
+    // Without a heading it belongs to a part of the page that has one, and is no separate landmark.
     const head = section.heading ? [make("h2", { id: `${id}-head` }, section.heading)] : [];
     section.node = make("section", { id, ...(head.length ? { "aria-labelledby": `${id}-head` } : {}), class: `ic-charts ic-${section.place}` },
       make("div", { class: "ic-section-head" }, ...head, controls), grid);

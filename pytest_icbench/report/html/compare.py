@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report.changes import Comparison
 from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.html.data import Charts, chart_settings
 from pytest_icbench.report.html.parts import resource, table, text
+from pytest_icbench.report.value_changes import Comparison
 
 _SCRIPT = """
 const page = JSON.parse(document.getElementById("ic-data").textContent);

@@ -9,23 +9,22 @@ from itertools import groupby
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import hosts_apart, main_figure, main_unit, path_of
+from pytest_icbench.display.case_names import hosts_apart, main_figure, main_unit, path_of
 from pytest_icbench.display.chart import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.columns import shown_verdict
-from pytest_icbench.report.deciding import deciding
-from pytest_icbench.report.figure.figures import scaled
+from pytest_icbench.report.figure.rate_charts import scaled
 from pytest_icbench.report.figure.registry import Content, case_charts, section_charts
-from pytest_icbench.report.figure.series import Windows, for_page
-from pytest_icbench.report.figure.windows import WINDOWS
+from pytest_icbench.report.figure.series import WINDOWS, Windows, for_page
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.page import Page, line
 from pytest_icbench.report.plain import with_plain
+from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.wording import printable
 
-#: What a column holds: its values, or ``{"runs": [value, number, value, number, ...]}``.
+#: The content of a column: its values, or ``{"runs": [value, number, value, number, ...]}``.
 Packed = list[Any] | dict[str, list[Any]]
 
 
@@ -44,7 +43,7 @@ def packed_rows(chart: Figure) -> list[Packed]:
     return [packed([row[place] for row in chart.rows]) for place in range(len(chart.columns))]
 
 
-#: The greatest number of cases on a page that have charts of their own, a kilobyte each.
+#: The most cases on a page with charts of the single case, which take a kilobyte each.
 MOST_DRAWN = 500
 
 
@@ -82,7 +81,7 @@ def _data(page: Page) -> dict[str, Any]:
 
 
 def chart_settings(order: Sequence[str]) -> dict[str, Any]:
-    """Returns what the script needs to draw charts; ``order`` has all series of the page."""
+    """Returns the settings with which the script draws charts; ``order`` has all series of the page."""
     scales = theme.series_scales(order, order)
     looks = zip(scales["color"]["range"], scales["shape"]["range"], strict=True)
     return {
@@ -104,7 +103,7 @@ def _packed_windows(windows: Windows) -> dict[str, Any]:
 
 
 def drawn_cases(results: Sequence[Result]) -> set[int]:
-    """Returns the indices of the results that have charts of their own, at most ``MOST_DRAWN``: notable ones first."""
+    """Returns the indices of the results with charts of the single case: at most ``MOST_DRAWN``, notable ones first."""
     order = sorted(range(len(results)), key=lambda place: results[place].verdict not in NOTABLE)
     return set(order[:MOST_DRAWN])
 
@@ -138,7 +137,7 @@ def _case(page: Page, place: int, result: Result, charts: Charts, *, drawn: bool
 
 
 def _own_anchor(page: Page, place: int, result: Result) -> str:
-    """Returns the anchor of a result, or nothing where it is the one that the script makes of dimension and case."""
+    """Returns the anchor of a result; empty if the script can derive it from dimension and case."""
     anchor = page.anchors[place]
     return "" if anchor == f"case-{result.dimension}-{result.case}" else printable(anchor).replace(" ", "_")
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_icbench.kinds.application.columns import cost
+from pytest_icbench.kinds.application.application_columns import cost
 from pytest_icbench.model.result import Result
-from pytest_icbench.report import chains, following, longruns, noisy_neighbours, remarks, states
-from pytest_icbench.report.between_sessions import sessions_of
+from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import of_plain
 from pytest_icbench.report.overview import figure_text
+from pytest_icbench.report.reported_intervals import sessions_of
 
 
 def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]:
@@ -31,13 +31,13 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("value", (figure := figure_text(result)) and _joined(figure, result.metric)),
         ("relevant bounds", remarks.relevant_bounds(result)),
         ("search", result.searched.search and result.searched.search.evidence),
-        ("back to back", longruns.back_to_back(result)),
-        ("losses", longruns.losses(result)),
-        ("lost by hop", chains.losses(result)),
-        ("chain", chains.crowding(result)),
-        ("functions on one CPU", chains.side_by_side(result)),
-        ("noisy_neighbour", noisy_neighbours.effect(result)),
-        ("changes of the load", following.sentence(result)),
+        ("back to back", remarks.back_to_back(result)),
+        ("losses", remarks.describe_losses(result)),
+        ("lost by hop", remarks.lost_by_hop(result)),
+        ("chain", remarks.crowding(result)),
+        ("functions on one CPU", remarks.side_by_side(result)),
+        ("noisy neighbour", remarks.noisy_neighbour_effect(result)),
+        ("changes of the load", remarks.load_changes(result)),
         ("response times", _times(result, responses, None, None)),
         ("CPU time", _cpu_time(result)),
         ("round trips", _times(result, rtt, result.round_trips.rtt_max_ns, result.round_trips.rtt_samples)),
@@ -49,7 +49,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("requests", remarks.unanswered(result)),
         ("clock", remarks.clock_step(result)),
         ("not known", remarks.not_known(result)),
-        ("states", states.levels(result)),
+        ("states", host_states.levels(result)),
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),
         ("launches", _joined(result.launches, remarks.rounds(result), f"ended by {result.ended_by}")),

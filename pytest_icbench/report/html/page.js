@@ -3,7 +3,7 @@
 "use strict";
 (function () {
   const { make } = icCharts;
-  //: Number of open charts of a section; the others are folded.
+  //: Number of open charts of a section; the rest is folded.
   const OPEN = 4;
   let page = null;
 
@@ -26,7 +26,7 @@
     const mine = (node) => node.tagName !== "SCRIPT" && node.tagName !== "STYLE";
     main.append(...[...prefix.children].filter(mine), ...[...postfix.children].filter(mine));
     for (const heading of summary.querySelectorAll("h2")) heading.remove();
-    // What other plugins added stays behind the report's own parts.
+    // The additions of other plugins follow the report's own parts.
     main.append(summary);
     const about = make("section", { id: "ic-environment", "aria-label": "Environment" },
       document.getElementById("environment-header"), document.getElementById("environment"), generated);

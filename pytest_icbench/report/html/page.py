@@ -15,10 +15,10 @@ from pytest_icbench.display.chart import Figure
 from pytest_icbench.display.table import In
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure.series import Windows
 from pytest_icbench.report.headline import question
+from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.wording import printable
 
 
@@ -28,7 +28,7 @@ class Page:
 
     Attributes:
         tests: ids of the tests that the results belong to.
-        anchors: where each result stands on the page.
+        anchors: the place of each result on the page.
         repeats: the command that repeats a test, by the test's id.
         skipped: ids of skipped tests with their reasons.
         taken: the run from which a result was taken, by the result's index.
@@ -86,7 +86,7 @@ class Page:
 
 def add_history(page: Page, file: Path) -> None:
     """Adds charts of the history of the page's cases. Errors are shown on the page and do not stop the report."""
-    from pytest_icbench.report.figure.history import history_of
+    from pytest_icbench.report.figure.history_charts import history_of
 
     try:
         page.history, troubles = history_of(file, {result.case for result in page.results})
@@ -97,7 +97,7 @@ def add_history(page: Page, file: Path) -> None:
 
 def lines_place(places: Sequence[int]) -> str:
     """Returns the element below a test's id that the page's script fills with the lines of its results."""
-    # Without quotes and lines: pytest-html keeps each row twice, in an attribute, where a quote takes five bytes.
+    # Without quotes and lines: pytest-html keeps each row twice, in an attribute, in which a quote takes five bytes.
     return f"<ul class=ic-lines data-places={','.join(map(str, places))}></ul>" if places else ""
 
 

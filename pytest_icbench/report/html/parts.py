@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pieces of markup: escaped text, tables that narrow screens stack, and their folding. Pure."""
+"""Pieces of markup: escaped text, links, and tables, which narrow screens stack and long ones fold. Pure."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_results_file_that_is_cut_off_is_named(capsys: pytest.CaptureFixture[s
     assert "results.jsonl line 2: not valid JSON" in err
     assert not Path("baselines").exists()
     path.write_text("")
-    assert "holds no result" in call(capsys, "accept", "main", "*")[2]
+    assert "no result" in call(capsys, "accept", "main", "*")[2]
 
 
 def test_waive(capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,7 +200,8 @@ def test_compare_names_what_it_cannot_find_or_read(capsys: pytest.CaptureFixture
     run_of("old", [measured()])
     code, _, err = call(capsys, "compare", "main", "reports/old")
     assert code == 2
-    assert "'main' is no run (a directory with results.jsonl), and there is no baseline 'main'" in err
+    assert "'main'" in err
+    assert "there is no baseline 'main'" in err
     call(capsys, "accept", "main", "--all", "--run", "reports/old")
     (path,) = Path("baselines").glob("*/*/*.json")
     path.write_text(path.read_text().replace('"schema": 2', '"schema": 3'))
@@ -261,7 +262,7 @@ def test_baseline_lists_drops_and_thins(capsys: pytest.CaptureFixture[str]) -> N
         r" times of ten.*",
         lines[first + 2],
     )
-    assert "4 more would tell better how far they lie apart (--icbench-save)" in lines
+    assert any(line.strip().startswith("4 more would") and "--icbench-save" in line for line in lines)
     code, out, _ = call(capsys, "baseline", "main", "ovs-64B*", "--drop", "--session", "2023-11-15")
     assert (code, out.startswith("written: ")) == (0, True)
     assert "5 sessions" in call(capsys, "baseline", "main")[1]
@@ -280,9 +281,9 @@ def test_baseline_lists_drops_and_thins(capsys: pytest.CaptureFixture[str]) -> N
         (("main", "--drop"), "name the cases"),
         (("main", "*", "--drop", "--keep", "1"), "give one of them"),
         (("main", "*", "--session", "2023"), "add --drop"),
-        (("main", "--keep", "0"), "'0' is no number of sessions"),
-        (("main", "--keep", "9" * 5000), "is no number of sessions"),
-        (("main", "--keep", "0" * 5000 + "1"), "is no number of sessions"),
+        (("main", "--keep", "0"), "--keep: '0'"),
+        (("main", "--keep", "9" * 5000), "--keep: '9"),
+        (("main", "--keep", "0" * 5000 + "1"), "--keep: '0"),
         (("main", "*", "--drop", "--session", "2023-11-14"), "is the newest session"),
         (("main", "*", "--drop", "--session", "1999"), "no session begins with '1999'"),
     ],

@@ -77,7 +77,7 @@ def test_two_binaries_are_confirmed_or_not(
     old, same, slow = (str(program(tmp_path / name)) for name in ("v0", "v1", "v5"))
     assert main(["bisect", "ovs", old, slow]) == 0
     assert main(["bisect", "ovs", old, same]) == 1
-    assert "is not surely slower than" in capsys.readouterr().out
+    assert f"{same} is not" in capsys.readouterr().out
     assert compared == ["v5", "v1"]
 
 
@@ -111,8 +111,8 @@ def test_revisions_are_built_and_one_that_cannot_be_is_left_out(
 @pytest.mark.parametrize(
     ("argv", "reported"),
     [
-        (("ovs", "nowhere", "nowhere"), "'nowhere' is no program: name an executable file"),
-        (("ovs", "a", "b", "--build", "nowhere"), "--build: 'nowhere' is no program"),
+        (("ovs", "nowhere", "nowhere"), "'nowhere' is not a program: name an executable file"),
+        (("ovs", "a", "b", "--build", "nowhere"), "--build: 'nowhere'"),
         (("ovs", "/bin/true", "/bin/true", "--between", "nowhere"), "--between: nowhere cannot be read"),
         (("ovs", "/bin/true", "/bin/true", "--scenario", "nowhere"), "--scenario: there is no nowhere"),
         (("ovs", "a", "b", "--build", "/bin/true"), "run it in the repository, or list the versions with --between"),

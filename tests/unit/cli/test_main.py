@@ -110,7 +110,7 @@ def test_a_topology_is_written_that_can_be_used(
     [
         (["4vs3"], "icbench: topology: '4vs3' has 4 on one side and 3 on the other"),
         (["four"], "icbench: topology: 'four' is not of the form NvsN, as 4vs4"),
-        (["1vs1", "--switch-cores", "x"], "'x' is no number of cores from 0 to 64"),
+        (["1vs1", "--switch-cores", "x"], "'x' is not a number of cores"),
     ],
 )
 def test_a_topology_that_cannot_be(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

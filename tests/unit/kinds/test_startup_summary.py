@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.gate.limits import LIMITABLE
-from pytest_icbench.kinds.startup.summary import Course, growth, summarize_startup
+from pytest_icbench.kinds.startup.startup_summary import Course, growth, summarize_startup
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Startup

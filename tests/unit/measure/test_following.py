@@ -23,7 +23,7 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.trace import Trace
-from pytest_icbench.report.following import sentence
+from pytest_icbench.report.remarks import load_changes
 from tests.measurements import result
 from tests.unit.scripted_rig import ScriptedRig
 
@@ -119,13 +119,13 @@ def test_a_change_beyond_the_capacity_is_not_followed() -> None:
     found = followed(CASE, [launch(500, 500, 1000, 1000, 1000, 1000, 500, 500)])
     assert found is not None
     assert [one.follow_s for one in found] == [None, 0.5]
-    said = sentence(result().with_figures(followed=found))
+    said = load_changes(result().with_figures(followed=found))
     assert said == (
         "1 of 2 changes of the load arrived to 95 % before the next one, after 0.5 s (median; at most 0.5 s); not so:"
         " pair 1 second 1, 2,000 of 3,000 frames/s"
     )
     assert followed(CASE.sending(rate=Rate(1000)), [launch(500)]) is None
-    assert sentence(result()) == ""
+    assert load_changes(result()) == ""
 
 
 def test_built_in_traces_are_replayable() -> None:

@@ -21,7 +21,7 @@ from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms, FunctionWork
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.report.chains import side_by_side
+from pytest_icbench.report.remarks import side_by_side
 from tests.measurements import result
 from tests.unit.measure.test_cpu_allocations import launch
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig

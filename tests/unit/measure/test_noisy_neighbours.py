@@ -26,7 +26,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbourUse, excludes_one
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.noisy_neighbours import effect as sentence
+from pytest_icbench.report.remarks import noisy_neighbour_effect as sentence
 from pytest_icbench.testbed.noisy_neighbour_load import NoisyNeighbourView
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
 

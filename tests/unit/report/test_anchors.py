@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.report.anchors import case_anchor
+from pytest_icbench.report.junit import case_anchor
 from tests.measurements import measurement
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A chart has one value for each series and place: what names leave out tells series apart."""
+"""A chart has one value for each series and place: series are distinguished by what their names leave out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.display.axes import path_of
+from pytest_icbench.display.case_names import path_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.result import Result
@@ -62,7 +62,7 @@ def test_a_case_that_was_placed_or_measured_otherwise_is_another_series() -> Non
 
 @pytest.mark.parametrize("axes", [{}, {"tenants": 1000}])
 def test_no_series_goes_back_and_forth(axes: dict[str, Any]) -> None:
-    """Two tests over the same sizes, of which the second has another axis or none."""
+    """Two tests over the same sizes; the second has another axis or none."""
     results = [rate(size, other) for other in ({}, axes) for size in (64, 512, 1500)]
     drawn = {section.name: charts for section, charts in section_charts(Content.of(results))}
     assert {"size", "launches"} <= drawn.keys()

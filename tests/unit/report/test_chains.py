@@ -10,8 +10,8 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
-from pytest_icbench.report.chains import crowding, losses, side_by_side
 from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.remarks import crowding, lost_by_hop, side_by_side
 from tests.measurements import result
 
 CHAIN = Case("veth", function="wire", chain=10)
@@ -23,18 +23,18 @@ def account(*lost: int, pair: int = 1, **more: Any) -> ChainAccount:
 
 def test_the_hop_that_lost_frames_is_named_and_those_that_lost_most_come_first() -> None:
     at_four = result(CHAIN, chains=(account(0, 0, 0, 10, *[0] * 7),))
-    assert losses(at_four) == "10 frames lost by hop (warm-up included): function 4 of 10 10"
-    assert dict(facts_of(at_four))["lost by hop"] == losses(at_four)
+    assert lost_by_hop(at_four) == "10 frames lost by hop (warm-up included): function 4 of 10 10"
+    assert dict(facts_of(at_four))["lost by hop"] == lost_by_hop(at_four)
     many = result(CHAIN, chains=(account(1, 2, 3, 0, 5, *[0] * 5, 4), account(0, 2, *[0] * 9, pair=2)))
-    assert losses(many) == (
+    assert lost_by_hop(many) == (
         "17 frames lost by hop (warm-up included): function 5 of 10 5, function 2 of 10 4, the receiver 4, 2 others 4"
     )
-    assert losses(result(CHAIN, chains=(account(*[0] * 11),))) == losses(result(CHAIN)) == ""
+    assert lost_by_hop(result(CHAIN, chains=(account(*[0] * 11),))) == lost_by_hop(result(CHAIN)) == ""
 
 
 def test_frames_that_a_full_table_cost_are_said_beside_the_hop() -> None:
     full = result(replace(CHAIN, chain=1, function="nat"), chains=(account(7, 0, table_full=5),))
-    assert losses(full).endswith("function 1 of 1 7; 5 of them because a table of connections was full")
+    assert lost_by_hop(full).endswith("function 1 of 1 7; 5 of them because a connection table was full")
 
 
 SHARED = "10 functions and 2 endpoints share 2 CPUs"

@@ -25,15 +25,14 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
-from pytest_icbench.report.changes import change_of, changed, comparisons
 from pytest_icbench.report.columns import columns
-from pytest_icbench.report.comparison import compare_sides
 from pytest_icbench.report.figure.dots import dot_charts
 from pytest_icbench.report.figure.forest import MOST, forest_figures, without_common
 from pytest_icbench.report.figure.registry import Content
 from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
-from pytest_icbench.report.two_runs import against_first
+from pytest_icbench.report.side_comparison import compare_sides
+from pytest_icbench.report.value_changes import against_first, change_of, changed, comparisons
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.baselines import save
 from tests.baselines import entry, measured, scaled, with_sessions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Charts beside those of the publications: delay against load, heat maps, launches, losses, one size, distributions."""
+"""Further charts: delay against load, heat maps, launches, losses, one size, distributions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report.figure.cdf import cdf_figures
+from pytest_icbench.report.figure.latency import cdf_figures
 from pytest_icbench.report.figure.registry import Content, section_charts
+from pytest_icbench.report.figure.scaling import BENCHMARK, IDEAL
 from pytest_icbench.report.figure.scaling import MOST as HIGHEST
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from tests.charts import compiled, values
@@ -170,7 +171,7 @@ def test_functions_side_by_side_have_the_line_of_the_best_path() -> None:
     rates = {("ovs", 1): 4e6, ("ovs", 2): 5e6, ("linux-bridge", 1): 1e6, ("linux-bridge", 2): 1.5e6}
     results = [result(Case(name, function="nat", pairs=n), **at(pps)) for (name, n), pps in rates.items()]
     (total,) = [chart for chart in charts(results, "pairs") if chart.title.startswith("Total (T)")]
-    assert total.text.endswith("Dotted: what the best path carries through one function, times their number.")
+    assert total.text.endswith(BENCHMARK)
     assert "linux-bridge-via:nat: 2 functions carry 18.75 % of the line." in total.aria
     line = total.spec["layer"][0]["data"]["values"]
     assert [(point["series"], point["rate"]) for point in line] == [
@@ -181,7 +182,7 @@ def test_functions_side_by_side_have_the_line_of_the_best_path() -> None:
     plain = [result(Case("ovs", pairs=n), **at(pps)) for n, pps in ((1, 4e6), (2, 5e6))]
     for others in ([*results, *plain], [*without_one[1:]]):
         texts = [chart.text for chart in charts(others, "pairs") if chart.title.startswith("Total (T)")]
-        assert all(text.endswith("Dotted: what it would be if each added as much as the first.") for text in texts)
+        assert all(text.endswith(IDEAL) for text in texts)
 
 
 def test_the_mean_of_pairs_is_drawn_against_packet_size() -> None:

@@ -12,7 +12,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.report import columns, markdown
 from pytest_icbench.report.columns import COLUMNS
 from pytest_icbench.report.html import page as html
-from pytest_icbench.report.terminal import table
+from pytest_icbench.report.terminal_table import table
 from tests.measurements import result
 
 

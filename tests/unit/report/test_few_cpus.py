@@ -8,8 +8,7 @@ import pytest
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames, Startup
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.report.answer import answer
-from pytest_icbench.report.few_cpus import sentences
+from pytest_icbench.report.answer import answer, few_cpus_show
 from tests.measurements import result
 
 CHAIN = Case("veth", function="acl10", chain=10)
@@ -20,7 +19,7 @@ SHARES = Case("veth", function="cost1000", pairs=2, cpu_share="70:30")
     ("case", "start"),
     [
         (CHAIN, "two CPUs show of chains what a hop adds"),
-        (SHARES, "two CPUs show of parts of a CPU how functions split one CPU; not what they do beside I/O"),
+        (SHARES, "two CPUs show of parts of a CPU how functions split one CPU; not what they do"),
         (Case("veth", function="wire:cost10000", pairs=2), "two CPUs show of different functions on one CPU who"),
         (Case("veth", function="cost1000+noyield", pairs=5), "two CPUs show of functions side by side what each"),
         (
@@ -41,18 +40,18 @@ SHARES = Case("veth", function="cost1000", pairs=2, cpu_share="70:30")
     ids=lambda value: value.id if isinstance(value, Case) else "",
 )
 def test_each_kind_has_one_sentence(case: Case, start: str) -> None:
-    (said,) = sentences([result(case, identity={"cpus": 2}), result(case, identity={"cpus": 2})])
+    (said,) = few_cpus_show([result(case, identity={"cpus": 2}), result(case, identity={"cpus": 2})])
     assert said.startswith(start)
     assert "; not " in said
 
 
 @pytest.mark.parametrize("cpus", [3, 64, None, 0, "2"])
 def test_nothing_is_said_of_other_hosts(cpus: object) -> None:
-    assert sentences([result(CHAIN, identity={"cpus": cpus})]) == []
+    assert few_cpus_show([result(CHAIN, identity={"cpus": cpus})]) == []
 
 
 def test_nothing_is_said_of_a_path_of_its_own() -> None:
-    assert sentences([result(Case("veth", function="acl10"), identity={"cpus": 2})]) == []
+    assert few_cpus_show([result(Case("veth", function="acl10"), identity={"cpus": 2})]) == []
 
 
 def test_the_page_s_answer_ends_with_them() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.display.axes import host_legend, hosts_apart
+from pytest_icbench.display.case_names import host_legend, hosts_apart
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.result import Result
@@ -16,7 +16,7 @@ from pytest_icbench.report import overview
 from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.html.body import body, summary
-from pytest_icbench.report.terminal import table
+from pytest_icbench.report.terminal_table import table
 from pytest_icbench.store.run_directory import RunInfo, read_info
 from pytest_icbench.store.transfer import RunMerger
 from tests.measurements import result as made

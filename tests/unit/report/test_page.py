@@ -22,7 +22,7 @@ from pytest_icbench.model.trials import SearchLog
 from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.report import overview
 from pytest_icbench.report.figure import published, registry, vega
-from pytest_icbench.report.figure.history import history_figures
+from pytest_icbench.report.figure.history_charts import history_figures
 from pytest_icbench.report.figure.registry import SECTIONS, CaseChart, Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
 from pytest_icbench.report.html import page as html

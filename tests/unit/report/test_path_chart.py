@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.display.axes import path_of
+from pytest_icbench.display.case_names import path_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import SwitchPort
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.path import path_chart
+from pytest_icbench.report.figure.path_chart import path_chart
 from pytest_icbench.report.figure.registry import case_charts
 from pytest_icbench.report.html.data import MOST_DRAWN, drawn_cases
 from pytest_icbench.report.html.facts import facts_of

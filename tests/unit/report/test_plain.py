@@ -19,7 +19,7 @@ from pytest_icbench.report.line import result_line
 from pytest_icbench.report.markdown import summary
 from pytest_icbench.report.plain import plain_ratio, with_plain
 from pytest_icbench.report.tabular import COLUMNS, flat
-from pytest_icbench.report.terminal import table
+from pytest_icbench.report.terminal_table import table
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result
 

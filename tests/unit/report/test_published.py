@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Published statements beside results of the same experiment."""
+"""Published statements next to results of the same experiment."""
 
 from __future__ import annotations
 

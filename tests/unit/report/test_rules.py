@@ -11,14 +11,13 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.answer import answer
-from pytest_icbench.report.rules import sentences
+from pytest_icbench.report.answer import answer, rule_costs
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result
 
 
 def through(function: str, ns: float, **axes: object) -> Result:
-    """A result of a path that needs so many nanoseconds a frame."""
+    """A result of a path that needs the given nanoseconds a frame."""
     case = replace(Case("veth", function=function, api="raw-mmsg"), **axes)  # type: ignore[arg-type]
     return result(case, throughput_pps=Estimate(1e9 / ns))
 
@@ -30,7 +29,7 @@ def test_the_slope_over_lists_of_several_lengths_is_reported() -> None:
         "veth-via:nat+aclN+deny30-raw-mmsg: each rule costs 25 ns a frame (10 to 1,000).",
         "veth-via:setN-raw-mmsg: each element of a set costs 0 ns a frame (10 to 1,000).",
     ]
-    assert sentences([*lists, through("nat", 5000), *sets]) == reported
+    assert rule_costs([*lists, through("nat", 5000), *sets]) == reported
     assert [sentence.text for sentence in answer(lists) if sentence.lead == "Rules:"] == reported[:1]
 
 
@@ -44,6 +43,6 @@ def test_the_slope_over_lists_of_several_lengths_is_reported() -> None:
     ],
 )
 def test_only_one_function_flat_out_shows_what_a_rule_costs(axes: dict[str, object]) -> None:
-    assert sentences([through("acl10", 5000, **axes), through("acl1000", 9000, **axes)]) == []
-    assert sentences([through("acl10", 5000), through("acl1000", 9000, **axes)]) == []
-    assert sentences([through("acl10", 5000), through("acl10", 6000)]) == []
+    assert rule_costs([through("acl10", 5000, **axes), through("acl1000", 9000, **axes)]) == []
+    assert rule_costs([through("acl10", 5000), through("acl1000", 9000, **axes)]) == []
+    assert rule_costs([through("acl10", 5000), through("acl10", 6000)]) == []

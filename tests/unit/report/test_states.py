@@ -15,8 +15,8 @@ from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.report import overview
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.headline import warnings
+from pytest_icbench.report.host_states import in_one_state, ratio_of
 from pytest_icbench.report.notes import notes
-from pytest_icbench.report.states import in_one_state, ratio_of
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result
 
@@ -37,7 +37,7 @@ def at(distance_ns: float, pps: float, *levels: StateLevel) -> dict[str, Any]:
 
 
 def test_paths_are_ranked_in_the_state_that_most_of_them_met() -> None:
-    """By its far launches ovs would be behind testpmd's near ones; in one state it is ahead."""
+    """In different states ovs would be slower than testpmd; in one state it is faster."""
     results = [
         result(Case("testpmd"), **at(NEAR, 9e6, level(NEAR, 9e6), level(FAR, 5e6))),
         result(Case("ovs"), **at(FAR, 6e6)),
@@ -51,7 +51,7 @@ def test_paths_are_ranked_in_the_state_that_most_of_them_met() -> None:
 
 
 def test_launches_of_all_states_tell_two_paths_from_each_other() -> None:
-    """In no state either has enough launches for an interval; by both states ovs is 20 % behind."""
+    """Neither has enough launches for an interval in one state; over both states ovs is 20 % slower."""
     near, far = [9.0e6, 9.1e6, 9.2e6], [5.0e6, 5.1e6, 5.2e6]
     results = [
         result(Case("testpmd"), **at(NEAR, 9.1e6, launched(NEAR, *near), launched(FAR, *far))),
@@ -107,7 +107,7 @@ def test_a_path_that_never_met_the_state_is_not_ranked() -> None:
     (ranking,) = overview.rankings(results)
     assert (ranking.winner, ranking.missing) == ("basicfwd", ("ovs",))
     (sentence,) = answer(results)
-    assert "Not measured with the CPUs as far apart: ovs." in sentence.text
+    assert sentence.text.endswith(": ovs.")
 
 
 def test_one_state_is_not_named() -> None:

@@ -19,11 +19,11 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.plugin.schedule.plan import Planned, plan_lines
-from pytest_icbench.report import terminal
+from pytest_icbench.report import terminal_table
 from pytest_icbench.report.columns import columns
-from pytest_icbench.report.properties import properties
-from pytest_icbench.report.terminal import WIDTH, table
-from pytest_icbench.report.versions import overall
+from pytest_icbench.report.decisions import overall
+from pytest_icbench.report.junit import properties
+from pytest_icbench.report.terminal_table import WIDTH, table
 from pytest_icbench.stats.dependence import Dependence
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.run_directory import path_part
@@ -75,7 +75,7 @@ def test_a_name_that_would_be_cut_to_pieces_has_a_line_of_its_own(monkeypatch: p
     """As in the tables of applications, which are the widest."""
     case = Case("linux-bridge", function="nat+acl10+deny30")
     assert table([line(case)])[2].startswith("linux-bridge-via:nat…30-64B-b32-1vs1-Rmax  ")
-    monkeypatch.setattr(terminal, "WIDTH", 70)
+    monkeypatch.setattr(terminal_table, "WIDTH", 70)
     assert table([line(case)])[:5] == [
         "throughput",
         "case",

@@ -102,7 +102,7 @@ def changed(**values: object) -> str:
         (changed(cases={"x": 1}), "expected an object"),
         (TEXT.replace('"frmol"', "1"), "metric: expected a string"),
         (TEXT.replace('"launches": 8', '"launches": NaN', 1), "NaN is no JSON number"),
-        (TEXT.replace('"metric":', '"metric": "a", "metric":', 1), "'metric' stands there twice"),
+        (TEXT.replace('"metric":', '"metric": "a", "metric":', 1), "'metric' occurs twice"),
         ("<<<<<<< HEAD\n" + TEXT, "damaged or cut off"),
         (TEXT.replace('"ovs-64B-b32-1vs1-Rmax",', '"veth",'), "holds the case"),
         ("[" * 10**5, "damaged or cut off"),

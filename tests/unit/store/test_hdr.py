@@ -146,7 +146,7 @@ def test_the_command_writes_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main.main(["hlog", str(results), str(output)]) == 0
     assert len(intervals(output)) == 4
     assert main.main(["hlog", str(results), str(tmp_path / "y"), "--case", "testpmd"]) == 2
-    assert "holds no latency of a case with 'testpmd' in its id" in capsys.readouterr().err
+    assert "no latency of a case with 'testpmd' in its id" in capsys.readouterr().err
     assert main.main(["hlog", str(tmp_path / "none"), str(output)]) == 2
     assert "name a results.jsonl" in capsys.readouterr().err
     results.write_text("{}\n")

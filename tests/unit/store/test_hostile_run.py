@@ -20,9 +20,9 @@ from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.codec import from_json
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.terminal import table
+from pytest_icbench.report.terminal_table import table
 from pytest_icbench.store import baselines, transfer, waiver_file
-from pytest_icbench.store.comparison_source import read_source
+from pytest_icbench.store.baselines import read_source
 from pytest_icbench.store.resume import ResumedRun
 from pytest_icbench.store.run_directory import parse_info
 from pytest_icbench.store.stored_run import parse_raw, read_run
@@ -33,7 +33,7 @@ NAMES = sorted(str(path.relative_to(RUN)) for path in RUN.rglob("*.json*"))
 
 
 def damaged(text: str, chance: random.Random) -> bytes:
-    """Returns a file of which one line is changed: as data, as text, or cut in the middle of a character."""
+    """Returns a file with one changed line: changed as data, as text, or cut in the middle of a character."""
     lines = text.splitlines()
     if chance.random() < 0.1:
         return mutated_text(text[:3000], chance).encode(errors="surrogatepass") + b"\xc3"

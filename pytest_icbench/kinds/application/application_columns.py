@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from pytest_icbench.display.axes import main_unit, microseconds, number, short
+from pytest_icbench.display.case_names import main_unit, microseconds, number, short
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.result import Result
 
 
 def operations(result: Result) -> str:
-    """Returns an application's rate with its unit; empty for frames."""
+    """Returns an application's rate with its unit; empty for other kinds."""
     main = number(result, result.application.operations_per_second)
     return "" if main is None else f"{short(main * main_unit(result)[1])} {main_unit(result)[0]}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A result's axes as reports group and name them, and its main value. Pure."""
+"""The names of paths and traffics by which reports group results, and the main value of a result. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ METRIC_NAMES = {
     "pdr": "partial-drop rate",
     "creation": "time to create a container",
     "closed-loop": "rate of an application's own client",
-    "open-loop": "rate of requests that were answered, at a rate of their own",
+    "open-loop": "rate of answered requests at a given rate of requests",
     "fixed": "rate received at a fixed offered load",
     "trace": "rate received at a load that changes",
 }
@@ -45,12 +45,12 @@ class Traffic(NamedTuple):
 
     @property
     def ways(self) -> str:
-        """What is said of frames that both ends send; empty where side a alone does."""
+        """The word for frames that both ends send; empty if only side a sends."""
         return "both ends at once" if self.both else ""
 
     @property
     def spread(self) -> str:
-        """What is said of several queues; empty where there is one."""
+        """The words for several queues; empty for one queue."""
         return f"{self.queues} queues" if self.queues > 1 else ""
 
     @property
@@ -62,7 +62,7 @@ class Traffic(NamedTuple):
     paired: bool = True
 
     def say(self, *without: str) -> str:
-        """Returns ``64 B, bursts of 32, 1vs1, max`` without the parts named, such as those on a chart's axis."""
+        """Returns ``64 B, bursts of 32, 1vs1, max`` without the named parts, such as a chart's axis."""
         parts = {
             "packet_size": self.frames,
             "burst": f"bursts of {self.burst}",
@@ -100,7 +100,7 @@ def traffic(result: Result) -> Traffic:
 
 
 def hosts_apart(results: Sequence[Result]) -> list[Result]:
-    """Returns the results; where more than one machine measured, ``host`` names each result's machine: ``host 1``.
+    """Returns the results; if several machines measured, ``host`` names each result's machine: ``host 1``.
 
     Values of different machines must not be compared, not even if their parts are equal. Machines are numbered in the
     order of appearance, and a case on two hosts names both. Results of a single machine or a single pair are unchanged.
@@ -163,9 +163,7 @@ def rate_text(rate: object) -> str:
 def path_of(result: Result) -> str:
     """Returns the part of a case's id before the traffic: switch, port, mode, candidate, cores, function, API.
 
-    Of containers that were created it is their kind.
-
-    Its run, and what else tells it from others of a report, follow in brackets.
+    For created containers it is their kind. The run and other distinguishing facts follow in brackets.
     """
     point = result.point
     parts = [point.load.path(result.switch)]
@@ -240,7 +238,7 @@ def short(value: float) -> str:
 
 
 def grouped(items: Iterable[T], key: Callable[[T], Any]) -> dict[Any, list[T]]:
-    """Groups results, or what is made of them, by key, in the order of first appearance."""
+    """Groups results, or values derived from them, by key, in the order of first appearance."""
     groups: dict[Any, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``icbench baseline``: the sessions that a baseline keeps, listed, dropped and thinned."""
+"""``icbench baseline``: lists, drops and thins the sessions of a baseline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_to(commands: Any) -> None:
     command = commands.add_parser("baseline", help="list, drop and thin the sessions that a baseline keeps")
     command.add_argument("name", metavar="NAME", nargs="?", help="the baseline; without it the names are listed")
     command.add_argument("case", metavar="CASE", nargs="*", help="pattern (*, ?, [...]) over case ids; default: all")
-    command.add_argument("--thresholds", metavar="FILE", help="tolerances (default: an allowance of 3 %% alone)")
+    command.add_argument("--thresholds", metavar="FILE", help="tolerances (default: only an allowance of 3 %%)")
     command.add_argument("--keep", metavar="N", help="thin: keep only the newest N sessions of each case")
     command.add_argument("--drop", action="store_true", help="drop the cases, or with --session one session of each")
     command.add_argument("--session", metavar="TIME", help="the time of a session, or its beginning: 2026-01-31T12")
@@ -76,7 +76,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def listing(chosen: Sequence[Entry], entries: Sequence[Entry], thresholds: Thresholds) -> list[str]:
-    """Returns the lines of a listing, host by host: each case with its sessions, their spread, and what it finds.
+    """Returns the lines of a listing, host by host: each case with its sessions, their spread and its power.
 
     Args:
         entries: all entries, since the cases of a host share the error rate of a session.
@@ -102,12 +102,12 @@ def _sessions(entry: Entry, cases: int, thresholds: Thresholds) -> list[str]:
     if alike < count:
         lines.append(f"{count - alike} of them before a change that was accepted")
     if alike < ENOUGH_SESSIONS:
-        lines.append(f"{ENOUGH_SESSIONS - alike} more would tell better how far they lie apart (--icbench-save)")
+        lines.append(f"{ENOUGH_SESSIONS - alike} more would improve the estimate of their spread (--icbench-save)")
     return lines
 
 
 def _power(entry: Entry, name: str, cases: int, margins: Margins) -> str:
-    """Returns how far sessions lie apart, and which loss is found; empty where a figure has too few sessions."""
+    """Returns the spread of sessions and the loss that is detected; empty if a figure has too few sessions."""
     allowed = margins.for_cycles() if name == CYCLES else margins.of(entry.dimension)[0]
     sides = collect_levels(name, entry, entry.distance_ns)
     spreads = [percent(spread.deviation) for levels in sides if (spread := estimate_spread(levels)) is not None]
@@ -125,7 +125,7 @@ def _named(entry: Entry, patterns: Sequence[str]) -> bool:
 
 def _number(text: str) -> int:
     if not re.fullmatch("0{0,9}[1-9][0-9]{0,8}", text):
-        raise UsageError(f"baseline: --keep: '{printable(text)}' is no number of sessions; give 1 or more")
+        raise UsageError(f"baseline: --keep: '{printable(text)}' is not a number of sessions: give 1 or more")
     return int(text)
 
 
@@ -134,7 +134,7 @@ def _thinned(entry: Entry, most: int) -> Entry:
 
 
 def _without(entry: Entry, session: str | None) -> Entry | None:
-    """Returns the entry without one session; None without a session named: the whole entry goes."""
+    """Returns the entry without one session; None if no session is named, to drop the whole entry."""
     if session is None:
         return None
     matching = [time for time in entry.earlier if time.startswith(session)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from pytest_icbench.display.axes import number, short
+from pytest_icbench.display.case_names import number, short
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import median
@@ -16,7 +16,7 @@ def _ms(time_ns: float | None) -> str:
 
 
 def just_in_time(result: Result) -> bool:
-    """Whether clients call for the containers of a result."""
+    """Whether the containers of a result are created on demand."""
     crowd = result.point.load.crowd
     return crowd is not None and crowd.every_ms is not None
 
@@ -62,7 +62,7 @@ def phase(result: Result, place: int) -> str:
 
 
 def first_trip(result: Result, share: float) -> str:
-    """Returns a quantile of the clients' first round trips in ms; empty where it is not known."""
+    """Returns a quantile of the clients' first round trips in ms; empty if it is unknown."""
     known = result.startup.startups is not None and result.is_number
     return _ms(result.startup.startups.first_trip_quantile_ns(share)) if known and result.startup.startups else ""
 
@@ -90,7 +90,7 @@ def value(result: Result) -> str:
     return f"{each(result)} ms to create a container"
 
 
-#: The titles of the tables, which say what their columns mean, by the kind of table.
+#: The titles of the tables, by the kind of table. They explain the columns.
 TITLES = {
     "startup": "start-up: time to create a container in ms, median; growth: last tenth over first",
     "just in time": (

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rates of results as rows and charts, and the charts over offered load; ``scaling`` has those over axes. Pure."""
+"""Rates of results as rows and charts, and the charts over offered load. Pure.
+
+``scaling`` has the charts over the axes of cases.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display.axes import grouped, number, path_of, short, traffic
+from pytest_icbench.display.case_names import grouped, number, path_of, short, traffic
 from pytest_icbench.display.chart import MEASURED, Axes, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trials import SweepPoint
@@ -33,7 +36,7 @@ def row(
 
     Args:
         x: the value on the horizontal axis.
-        figure: the result's value, which is multiplied by ``factor``.
+        figure: the result's value, before the multiplication by ``factor``.
         least: whether the value is "at least"; by default the result says so.
     """
     figure = number(result, figure)
@@ -97,7 +100,7 @@ def best_text(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = 
 
 
 def finding(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = False) -> str:
-    """Returns the caption: the best measured point, and what diamonds are."""
+    """Returns the caption: the best measured point, and the meaning of diamonds."""
     measured = [row for row in rows if row[7] == MEASURED]
     if not measured:
         return ""
@@ -123,7 +126,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The words about a chart of rates beside its heading.
+    """The text of a chart of rates below its heading.
 
     Attributes:
         unit: of the rates.
@@ -154,7 +157,7 @@ def rate_chart(
         axes: the axis, which may be an offered rate on the scale of the rates, and the rate.
         rows: the data in the order of ``interval_columns``.
         order: all series of the page.
-        extra: further layers, below the others.
+        extra: further layers, below these.
     """
     unit, note = wording.unit, wording.note
     return Figure(
@@ -184,7 +187,7 @@ def _sweep_point(result: Result, point: SweepPoint) -> tuple[Any, ...]:
 
 
 def _load_points(result: Result) -> list[tuple[Any, ...] | None]:
-    """Returns the rows of a result over offered load: one of a fixed rate, several of a sweep, and published ones."""
+    """Returns the rows of a result over offered load: one for a fixed rate, several for a sweep, and published ones."""
     if result.metric == "fixed":
         asked = result.point.rate.pps
         offered = number(result, result.frames.offered_pps) if asked is None else asked * result.point.senders
@@ -217,12 +220,12 @@ def by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
 
 
 def bursts_by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of one path each with its bursts on top of each other, where several were swept."""
+    """Returns a chart for each path with sweeps at several bursts, one line a burst."""
     groups = grouped(results, lambda result: (path_of(result), traffic(result)._replace(rate="", burst=0)))
     figures: list[Figure] = []
     for (path, key), group in sorted(groups.items(), key=lambda item: order.index(item[0][0])):
         points = [(result, point) for result in group for point in _load_points(result)]
-        # A burst takes the place of the path, by the name that ids have for it.
+        # The series are bursts instead of paths, named as in ids.
         rows = _present(
             point and (point[0], f"b{traffic(result).burst}", *point[2:])
             for result, point in points
@@ -241,5 +244,5 @@ def bursts_by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figu
 
 
 def _several_loads(rows: Sequence[tuple[Any, ...]]) -> bool:
-    """Whether a series has several points, without which it is no line."""
+    """Whether a series has the two points or more that a line needs."""
     return any(len({row[2] for row in series_rows}) > 1 for series_rows in _by_series(rows).values())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Creates containers one after the other, by the code that makes the nodes of a rig, and removes them again.
 
-Every container gets a veth pair whose other end is in one network namespace beside them all. So no link is in the
-host's own namespace, and all links end with the namespaces.
+Every container gets a veth pair. The far ends of all pairs are in one separate network namespace. So no link is in the
+host's namespace, and all links vanish with the namespaces.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.signals import shield_signals
 from pytest_icbench.kinds.startup.on_demand import Clients, Gate, serve
-from pytest_icbench.kinds.startup.summary import Course, summarize_startup
+from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
 from pytest_icbench.measure.estimate import IDLE_S, IDLE_SAMPLES
 from pytest_icbench.measure.progress import OnProgress, Progress
 from pytest_icbench.measure.summary.summarize import Environment
@@ -40,9 +40,9 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.startup import FORK, Crowd, Idle, Retirement, Startups
 
-#: The share of the memory below which no further container is created.
+#: No further container is created if less than this share of the memory is free.
 LEAST_MEMORY = 0.05
-#: Open files of the harness beside those of the containers, and the most that a container keeps open.
+#: The most open files of the harness without those of containers, and of one container.
 _FILES, _FILES_EACH = 200, 2
 _FIRST_ADDRESS = ipaddress.IPv4Address("198.18.0.0")
 _SHOW_EVERY_S = 0.5
@@ -65,30 +65,30 @@ class Startup:
 
 
 class Maker(Protocol):
-    """A maker of containers, or of what stands for them."""
+    """A maker of containers, or of processes in their place."""
 
-    #: Path of the network namespace from which the containers are reached; None where there is none.
+    #: Path of the network namespace from which the containers are reached; None without one.
     outside: str | None
 
     def create(self, number: int, *, ask: bool = True) -> Startup:
-        """Creates the container of a number, counted from 1. Raises ProvisionError; what is there is then kept.
+        """Creates a container by its number, from 1. Raises ProvisionError, and then keeps what was created.
 
         Args:
-            ask: whether it is asked for its first answer.
+            ask: whether to wait for its first answer.
         """
 
     def pids(self) -> set[int]:
         """Returns the processes of all containers."""
 
     def retire(self, number: int) -> int:
-        """Removes the container of a number, and returns the ns that it took. Raises ProvisionError."""
+        """Removes a container by its number, and returns the duration in ns. Raises ProvisionError."""
 
     def remove(self) -> Iterator[int]:
-        """Removes all that are left, the last one first, and yields the ns that each took. Raises ProvisionError."""
+        """Removes the remaining containers, the last one first, and yields the ns of each. Raises ProvisionError."""
 
 
 class NodeMaker:
-    """Creates nodes of a kind, each with a veth pair from ``outside``, the namespace of all other ends."""
+    """Creates nodes of a kind, each with a veth pair whose far end is in the namespace ``outside``."""
 
     def __init__(self, session: HostSession, kind: str, cpus: Sequence[int]) -> None:
         self._session, self._kind, self._cpus = session, kind, cpus
@@ -139,7 +139,7 @@ class NodeMaker:
             begun = time.perf_counter_ns()
             try:
                 self.retire(number)
-            except IcbenchError as error:  # the others go all the same; the journal keeps this one
+            except IcbenchError as error:  # the rest is removed all the same; the journal keeps this one
                 failures.append(error)
             yield time.perf_counter_ns() - begun
         self._echo.close()
@@ -184,7 +184,7 @@ class ProcessMaker:
 
 
 def addresses(number: int) -> tuple[Address, Address]:
-    """Returns the addresses of the outer end and of the container: a network of four for each, in RFC 2544's range."""
+    """Returns the addresses of the far end and the container: each pair is a /30 network in RFC 2544's range."""
     first = _FIRST_ADDRESS + 4 * number
     macs = (f"02:00:{number >> 8:02x}:{number & 0xFF:02x}:00:{side:02x}" for side in (1, 2))
     here, there = (Address(str(first + side), mac, 30) for side, mac in zip((1, 2), macs, strict=True))
@@ -192,7 +192,7 @@ def addresses(number: int) -> tuple[Address, Address]:
 
 
 class Place(Protocol):
-    """The part of a rig that start-up uses: its case, and where its containers run."""
+    """The part of a rig that start-up uses: its case, and the CPUs and paths of its containers."""
 
     @property
     def case(self) -> Case: ...
@@ -205,7 +205,7 @@ class Place(Protocol):
 def measure_startup(
     rig: Place, settings: Settings, around: Environment, on_progress: OnProgress | None = None
 ) -> Measurement:
-    """Creates the containers of a case, looks at them idle, and removes them.
+    """Creates the containers of a case, measures them while idle, and removes them.
 
     Raises:
         Unsupported: this host allows fewer open files than they need.
@@ -213,7 +213,7 @@ def measure_startup(
     """
     case = rig.case
     crowd = case.load.crowd
-    assert crowd is not None  # the case was made of one
+    assert crowd is not None  # such cases always have one
     started_at, began = time.time(), time.monotonic()
 
     def show(created: int) -> None:
@@ -249,11 +249,11 @@ def maker_of(session: HostSession, kind: str, cpus: Sequence[int]) -> Maker:
 def bear(
     crowd: Crowd, make: Callable[[], Maker], session: HostSession, show: Callable[[int], None]
 ) -> tuple[Startups, str | None]:
-    """Creates a crowd and removes it. Returns its times, and why it is not whole; None if it is.
+    """Creates all containers and removes them. Returns their times, and why some are missing; None if none is.
 
     Args:
         make: makes the maker.
-        show: is told how many there are, twice a second.
+        show: called with the number of containers, twice a second.
 
     Raises ProvisionError if not all could be removed.
     """
@@ -311,7 +311,7 @@ def bear(
 
 
 def _look(maker: Maker, containers: int, before: int, session: HostSession) -> Idle:
-    """Returns what the containers cost in a moment in which nothing is created."""
+    """Returns the cost of the containers while none is created."""
     pids = maker.pids()
     began, used_ns = time.monotonic_ns(), _used_ns(pids)
     time.sleep(IDLE_S)
@@ -320,18 +320,18 @@ def _look(maker: Maker, containers: int, before: int, session: HostSession) -> I
 
 
 def _used_ns(pids: Iterable[int]) -> int:
-    """Returns the CPU time that processes have used; one that has ended counts for nothing."""
+    """Returns the CPU time that processes have used; ended ones do not count."""
     return sum(cpu_clock_ns(pid) or 0 for pid in pids)
 
 
 def _kernel_bytes(session: HostSession) -> int:
-    """Returns the memory that the kernel holds for itself and does not give back when others need some."""
+    """Returns the memory that the kernel uses and cannot reclaim for processes."""
     memory = memory_kib(session.root)
     return sum(memory.get(name, 0) for name in ("SUnreclaim", "KernelStack", "PageTables", "Percpu")) * 1024
 
 
 def _proportional_bytes(pid: int) -> int:
-    """Returns a process' memory, of what it shares its part; 0 once it has ended."""
+    """Returns a process' proportional set size; 0 after it has ended."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
             if line.startswith("Pss:"):
@@ -340,7 +340,7 @@ def _proportional_bytes(pid: int) -> int:
 
 
 def _check_memory(session: HostSession) -> None:
-    """Raises ProvisionError before the host has so little memory that its kernel would kill processes."""
+    """Raises ProvisionError if memory is short, before the kernel would kill processes."""
     memory = memory_kib(session.root)
     left, total = memory.get("MemAvailable"), memory.get("MemTotal")
     if left is not None and total is not None and left < LEAST_MEMORY * total:
@@ -358,11 +358,11 @@ def one_line(error: BaseException) -> str:
 
 @contextmanager
 def open_files(needed: int) -> Iterator[None]:
-    """Lets this process open so many files within the block. Raises Unsupported if the host does not allow it."""
+    """Raises this process' limit of open files within the block. Raises Unsupported if the host forbids it."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     if (allowed := raise_files(needed)) is not None:
         raise Unsupported(
-            f"that many containers need {needed:,} open files, of which {allowed:,} are allowed here: raise the limit"
+            f"these containers need {needed:,} open files, but only {allowed:,} are allowed here: raise the limit"
             f" (ulimit -Hn {needed}), or ask for fewer containers"
         )
     try:

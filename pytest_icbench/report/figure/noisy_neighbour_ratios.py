@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What noisy neighbours changed: a row a case and value, with its ratio to the launches without the noisy neighbour.
-Pure.
-"""
+"""The effect of noisy neighbours: a row for each value of a case, with its ratio to launches without them. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import grouped, in_order, path_of, short, traffic
+from pytest_icbench.display.case_names import grouped, in_order, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips
 from pytest_icbench.model.noisy_neighbour import excludes_one
 from pytest_icbench.model.result import Result
@@ -21,32 +19,32 @@ _COLUMNS = (
     SERIES,
     Column("row", "row"),
     Column("value", "value"),
-    Column("ratio", "beside the noisy neighbour over without it"),
+    Column("ratio", "with the noisy neighbour over without it"),
     Column("low", "low"),
     Column("high", "high"),
     Column("shown", "change"),
 )
 _LABEL = {"type": "text", "baseline": "middle", "dy": -9, "fontSize": 12}
 _TEXT = (
-    "Beside the noisy neighbour over without it, with the interval; at the line nothing changed. Hollow: no"
+    "Value with the noisy neighbour over value without it, with the interval; at the line nothing changed. Hollow: no"
     " change shown."
 )
 
 
 def noisy_neighbour_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each traffic that was measured beside noisy neighbours.
+    """Returns a chart for each traffic that was measured with noisy neighbours.
 
     Args:
         results: results of all dimensions.
         order: all series of the page.
     """
-    beside = in_order(
+    affected = in_order(
         (result for result in results if result.frames.noisy_neighbour is not None and result.is_number), order
     )
     figures = []
-    for place, (key, group) in enumerate(grouped(beside, traffic).items()):
+    for place, (key, group) in enumerate(grouped(affected, traffic).items()):
         if rows := tuple(row for result in group for row in _rows(result)):
-            title, height = f"Beside noisy neighbours: {key.say()}", _STEP * len(rows)
+            title, height = f"With noisy neighbours: {key.say()}", _STEP * len(rows)
             figures.append(
                 Figure(
                     f"noisy neighbours-{place}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Containers created one after the other: the time of each, and what idle ones need, by their number. Pure."""
+"""Charts of containers created one after the other: the time of each, and the cost of idle ones. Pure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import grouped, in_order, path_of, short
+from pytest_icbench.display.case_names import grouped, in_order, path_of, short
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import median
 
-#: The greatest number of points of a line; neighbours share one, their median.
+#: The most points of a line; a point is the median of adjacent containers.
 MOST_POINTS = 100
 
 _NUMBER = Column("n", "containers")
-_TIME = (CASE, SERIES, _NUMBER, Column("each", "time to create it, ms"), Column("most", "the longest beside it, ms"))
+_TIME = (CASE, SERIES, _NUMBER, Column("each", "time to create it, ms"), Column("most", "the longest around it, ms"))
 _TRIPS = (CASE, SERIES, Column("trip", "first round trip, ms"), Column("share", "answered within it, %"))
 _MEMORY = (CASE, SERIES, _NUMBER, Column("each", "memory of all, MB"), Column("cpu", "CPU time of all, %"))
 
@@ -24,7 +24,7 @@ _MEMORY = (CASE, SERIES, _NUMBER, Column("each", "memory of all, MB"), Column("c
 def startup_charts(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns the charts of times, of memory, and of clients' first round trips; none without such results.
 
-    A case in which a container did not come up has its points all the same: those before it were measured.
+    A case in which a container did not come up has the points of the containers before it.
 
     Args:
         results: results of all dimensions.
@@ -46,7 +46,7 @@ def startup_charts(results: Sequence[Result], order: Sequence[str]) -> list[Figu
 
 
 def _trips(result: Result) -> list[tuple[Any, ...]]:
-    """Returns the distribution of first round trips; a client without an answer is in no row, but counts."""
+    """Returns the distribution of first round trips. A client without an answer has no row, but counts."""
     assert result.startup.startups is not None
     trips = result.startup.startups.first_trip_ns
     known = sorted(trip for trip in trips if trip)
@@ -72,9 +72,9 @@ def _times(result: Result) -> list[tuple[Any, ...]]:
     width = -(-len(times) // MOST_POINTS) or 1
     rows = []
     for begin in range(0, len(times), width):
-        beside = times[begin : begin + width]
-        last = begin + len(beside)
-        rows.append((result.case, path_of(result), last, _rounded(median(beside)), _rounded(max(beside))))
+        group = times[begin : begin + width]
+        last = begin + len(group)
+        rows.append((result.case, path_of(result), last, _rounded(median(group)), _rounded(max(group))))
     return rows
 
 

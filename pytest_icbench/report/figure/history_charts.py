@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Charts of the history of cases with their change points, from the trends of a history file."""
+"""Charts of the history of cases with change points, from the trends of a history file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.store.history_file import read
 from pytest_icbench.wording import counted, printable, show
 
-#: Least height of the axis, as a part of the middle value.
+#: Least height of the axis, as a share of the middle value.
 LEAST_SPAN = 0.1
 #: Number of days below which the axis shows the time of day.
 LONG_DAYS = 6

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results in states of the host: the level in each in words, and paths that are ranked in one state. Pure."""
+"""States of the host: the level of a result in each state, and results of one state for rankings. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from pytest_icbench.display.axes import gbps_per_pps, main_figure, main_unit, path_of, short
+from pytest_icbench.display.case_names import gbps_per_pps, main_figure, main_unit, path_of, short
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.stats.quantiles import Estimate, stratified_ratio
@@ -23,7 +23,7 @@ class InOneState(NamedTuple):
 
     Attributes:
         results: each with its value in that state.
-        named: the state in words; empty where all results are of one state anyhow.
+        named: the state in words; empty if the results have only one state.
         missing: the paths that were not measured in that state.
     """
 
@@ -38,7 +38,7 @@ def apart(distance_ns: float) -> str:
 
 
 def levels(result: Result) -> str:
-    """Returns the level in each state, and of which one the values are; empty for one state."""
+    """Returns the level in each state, and the state of the values; empty for a single state."""
     if len(result.levels) < 2:
         return ""
     unit, factor = main_unit(result)
@@ -59,9 +59,9 @@ def waited(result: Result) -> str:
 
 
 def in_one_state(results: Sequence[Result]) -> InOneState:
-    """Returns the results in the state in which most of them were measured, the nearest one of equals.
+    """Returns the results in the state in which most of them were measured; of equal states in the nearest one.
 
-    A result without a distance is of every state.
+    A result without a distance belongs to every state.
     """
     distances = [level.distance_ns for result in results for level in _levels(result)]
     states = find_states(distances)
@@ -79,7 +79,7 @@ def in_one_state(results: Sequence[Result]) -> InOneState:
 def ratio_of(one: Result, other: Result) -> Estimate | None:
     """Returns the ratio of two main values with its interval, by launches of the same states of the host.
 
-    Each state is a stratum, so that the launches of all states tell. None where the two share no state.
+    Each state is a stratum, so that the launches of all states count. None if the two share no state.
     """
     strata = [
         (mine.values, theirs.values)
@@ -103,6 +103,6 @@ def _at(result: Result, state: Sequence[float]) -> Result | None:
     level = next((each for each in result.levels if state[0] <= each.distance_ns <= state[-1]), None)
     if level is None or level.value is None:
         return None
-    # What is known of this state is its level, so nothing else of the other state stays.
+    # Only the level is known in this state, so no other figure is kept.
     figures = result.figures.at_level(level.value, gbps_per_pps(result))
     return replace(result, figures=figures, distance_ns=level.distance_ns)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from pytest_icbench.display.axes import short
+from pytest_icbench.display.case_names import short
 from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer
 from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.margins import MAIN
@@ -16,7 +16,7 @@ from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model import comparability
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.report.changes import Change, Comparison, changed, compared, in_units, of_finding
+from pytest_icbench.report.value_changes import Change, Comparison, changed, compared, in_units, of_finding
 from pytest_icbench.wording import printable, signed_percent
 
 WIDTH = 100
@@ -47,7 +47,7 @@ def compare_sides(
     """Compares two sides.
 
     Args:
-        patterns: facts that have to be the same.
+        patterns: facts that must match.
     """
     comparer = Comparer(before, patterns, len(now.entries))
     rows: list[tuple[str, ...]] = []
@@ -87,7 +87,7 @@ def compare_sides(
         lines += ["what is tested differs:", *(f"  {change}" for change in sorted(differing))]
     facts = [*_sides(before, now), *(sorted(differing) or ["what is tested is the same on both sides"]), *gone]
     remarks = {change.note for change in changes}
-    if len(changes) > 1 and len(remarks) == 1:  # said once instead of for each
+    if len(changes) > 1 and len(remarks) == 1:  # one sentence for all of them
         facts += filter(None, remarks)
         changes = [replace(change, note="") for change in changes]
         notes = list(filter(None, remarks)) or notes
@@ -99,7 +99,7 @@ def compare_sides(
 
 
 def _title(before: Baseline, now: Baseline) -> str:
-    """Returns what is compared with what. Of a run's path it has the directory's name, if the two differ by that."""
+    """Returns the title with the two sides. A run is named by its directory without the path, if these names differ."""
     long, short_names = (now.name, before.name), (_short(now), _short(before))
     new, old = long if short_names[0] == short_names[1] else short_names
     return f"{new} against {old}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display.axes import main_figure, main_unit, number, short
+from pytest_icbench.display.case_names import main_figure, main_unit, number, short
 from pytest_icbench.display.chart import CASE, Column, Figure
 from pytest_icbench.model.figures import Application, Latency
 from pytest_icbench.model.path import FramePath
@@ -111,7 +111,7 @@ def _parts(result: Result) -> list[_Part]:
 
 
 def _limits(result: Result) -> set[str]:
-    """Returns the stations that limited the rate: of two rings and of two ends the one that the counters name."""
+    """Returns the stations that limited the rate. Of two rings or two ends it is the one that the counters name."""
     if not (result.figures.HAS_LIMIT and result.is_number):
         return set()
     if result.bottleneck == "ring":
@@ -173,7 +173,7 @@ def _switch(result: Result, *, limit: bool) -> _Part:
 
 
 def _function(result: Result) -> list[_Part]:
-    """Returns the network function between the ends, to which the switch leads frames; nothing without one."""
+    """Returns the network function to which the switch sends frames between the ends; empty without one."""
     name, works = result.point.function, result.functions or ()
     if name is None:
         return []
@@ -201,7 +201,7 @@ def _function(result: Result) -> list[_Part]:
 
 
 def _arrows(result: Result) -> tuple[str, str]:
-    """Returns what was sent and refused, and what was received and lost."""
+    """Returns the counts of sent and refused frames, and of received and lost frames."""
     refused, full = (
         f"refused {_count(result.frames.refused)}",
         sum(launch.total("tx_full") for launch in result.per_launch),
@@ -229,13 +229,13 @@ def _arrows(result: Result) -> tuple[str, str]:
 
 
 def operations_text(result: Result) -> str:
-    """Returns what an application's client had answered: ``154,123 operations/s``."""
+    """Returns the rate of answered requests of an application's client: ``154,123 operations/s``."""
     main, (unit, factor) = main_figure(result), main_unit(result)
     return "" if main is None else f"{short(main * factor)} {unit}"
 
 
 def _switch_counters(result: Result) -> tuple[str, str]:
-    """Returns what the switch counted at its two ports: dropped at its input, and at its output."""
+    """Returns the drops that the switch counted at the input and the output of its ports."""
     ports = result.switch_counters or ()
     path = FramePath(result.point.pairs)
     texts = []

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pytest_icbench.display.axes import microseconds
+from pytest_icbench.display.case_names import microseconds
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.result import Result
 

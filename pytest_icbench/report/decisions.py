@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sentences on versions side by side: one for each case, and the overall decision. Pure."""
+"""Sentences on comparisons: the decision on each candidate, its cases, error rates and power. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pytest_icbench.gate.precheck import Power, sentences
 from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.wording import counted, percent, printable, signed_percent
@@ -106,3 +109,20 @@ def _deciding(comparison: SideBySide) -> str:
 
 def _change(ratio: float) -> str:
     return f"{signed_percent(ratio)} %"
+
+
+def power(results: Sequence[Measurement]) -> list[str]:
+    """Returns a sentence on the changes that the comparisons can detect, and a warning if they detect little."""
+    compared = [(result.case, finding) for result in results if (finding := _compared(result)) is not None]
+    pairs = all(one.unit == "pair" for _, one in compared)
+    powers = [(case, Power(one.finds, one.weak)) for case, one in compared]
+    return [printable(line) for line in sentences(powers, pairs=pairs)]
+
+
+def is_weak(results: Sequence[Measurement]) -> bool:
+    """Whether a compared case would have missed a loss of a tenth in half of such sessions."""
+    return any(finding.weak for result in results if (finding := _compared(result)) is not None)
+
+
+def _compared(result: Measurement) -> Finding | None:
+    return next((finding for finding in result.findings if finding.baseline is not None), None)

@@ -19,9 +19,9 @@ from pytest_icbench.stats.quantiles import Estimate, median
 
 #: The metric of the times.
 CREATION = "creation"
-#: The reason of INVALID where not all containers came up.
+#: The reason of INVALID if a container did not come up.
 START_FAILED = "start-failed"
-#: The fewest containers of which a tenth has a median.
+#: The fewest containers for which the first and the last tenth are compared.
 FEWEST_FOR_GROWTH = 20
 
 
@@ -33,7 +33,7 @@ def growth(times: Sequence[int]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """When containers were created.
+    """The time in which containers were created.
 
     Attributes:
         started_at: seconds since the epoch.
@@ -53,7 +53,7 @@ def summarize_startup(
     around: Environment,
     course: Course,
 ) -> Measurement:
-    """Returns the measurement of the containers; INVALID if one did not come up, with those before it."""
+    """Returns the measurement of the containers. If one did not come up, it is INVALID and has those before it."""
     failure = course.failure
     times, last = startups.total_ns, startups.idle[-1] if startups.idle else None
     half_ns = startups.first_trip_quantile_ns(0.5)
@@ -95,7 +95,7 @@ def summarize_startup(
 
 
 def recompute_startup(whole: Measurement, case: Case, settings: Settings, around: Environment) -> Measurement:
-    """Returns a recorded measurement computed from the time of each container. Raises DamagedData without them."""
+    """Recomputes a measurement from the time of each container. Raises DamagedData without these times."""
     startups = whole.startup.startups
     if startups is None:
         raise DamagedData(f"{whole.case}: the result has no containers")

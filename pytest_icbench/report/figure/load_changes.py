@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A load that changes, and what arrived of it, over the seconds of a launch: a chart a case. Pure."""
+"""A chart for each case whose load changes: offered and received load over the seconds of a launch. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from math import inf
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.axes import grouped, in_order, path_of, traffic
+from pytest_icbench.display.case_names import grouped, in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, Column, Figure, tooltips
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trace import LoadChange
-from pytest_icbench.report import following
+from pytest_icbench.report import remarks
 
 _COLUMNS = (
     CASE,
@@ -27,11 +27,11 @@ _COLUMNS = (
 )
 
 
-_MARKS = "Dashed: the load; thin: what was offered; thick: what arrived of it; diamonds: when a change had arrived."
+_MARKS = "Dashed: the load; thin: offered; thick: received; diamonds: when a change had arrived."
 
 
 def following_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each case whose load changed: of each pair the load, offered and received.
+    """Returns a chart for each case whose load changed, with the offered and the received load of each pair.
 
     Args:
         results: results of all dimensions.
@@ -43,7 +43,7 @@ def following_figures(results: Sequence[Result], order: Sequence[str]) -> list[F
             id=f"followed-{place}",
             kind="followed",
             title=f"{path_of(result)}: {traffic(result).say()}",
-            text=f"{following.sentence(result).removesuffix('; …')}. {_MARKS}",
+            text=f"{remarks.load_changes(result).removesuffix('; …')}. {_MARKS}",
             spec=_spec(rows),
             columns=_COLUMNS,
             rows=rows,
@@ -55,7 +55,7 @@ def following_figures(results: Sequence[Result], order: Sequence[str]) -> list[F
 
 
 def _rows(result: Result) -> tuple[tuple[Any, ...], ...]:
-    """Returns a row for each time between two changes of a pair. Nothing is known of what arrived before the first."""
+    """Returns a row for each time between two changes of a pair; the load received before the first is unknown."""
     rows: list[tuple[Any, ...]] = []
     last = float(result.settings.get("duration_s") or 0)
     for pair, changes in grouped(result.frames.followed or (), lambda change: change.pair).items():
@@ -82,7 +82,7 @@ def _frozen_from(result: Result, change: LoadChange) -> float:
 
 def _spec(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     names = list(dict.fromkeys(row[1] for row in rows))
-    x = {"field": "begin", "type": "quantitative", "axis": {"title": "seconds behind the warm-up"}}
+    x = {"field": "begin", "type": "quantitative", "axis": {"title": "seconds after the warm-up"}}
     y = {"type": "quantitative", "scale": {"zero": True}, "axis": {"title": "frames/s", "format": "~s"}}
     colour = {
         "field": "series",

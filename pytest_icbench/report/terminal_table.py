@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.display.axes import host_legend, hosts_apart, number
+from pytest_icbench.display.case_names import host_legend, hosts_apart, number
 from pytest_icbench.display.table import In
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.between_sessions import with_sessions
 from pytest_icbench.report.columns import columns
-from pytest_icbench.report.labels import label, shared
+from pytest_icbench.report.line import label, shared
 from pytest_icbench.report.notes import notes as all_notes
 from pytest_icbench.report.plain import with_plain
+from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.wording import printable, wrapped
 
 #: Widest line of a table.
 WIDTH = 100
-#: Least room for the names of rows beside their values; with less each name has a line of its own.
+#: Least width of the names of rows. With less room each name gets a separate line above its values.
 _LEAST_NAME, _INDENT = 24, 2
 #: The table of each dimension, and the tables of kinds.
 _TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "startup": In.STARTUP, "just in time": In.STARTUP}
@@ -80,7 +80,7 @@ def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[s
 
 
 def _name(result: Result, common: Sequence[str]) -> str:
-    """Returns the name of a row: of containers the part of the case's id that tells them apart."""
+    """Returns the name of a row; for containers the part of the case's id that distinguishes them."""
     return printable(result.point.load.row or label(result.case, common))
 
 

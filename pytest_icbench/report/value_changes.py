@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Before and after: what changed against a baseline, another version or another run, the worst first. Pure.
+"""Changes against a baseline, another version or another run, the worst first. Pure.
 
-A change is read from the comparison that decided: the pairs of launches of two versions side by side, or the finding of
-the gate against a baseline. So every report shows the same numbers as the verdict.
+A change comes from the comparison that decided the verdict: the pairs of launches of two versions side by side, or the
+finding of the gate against a baseline. So every report shows the numbers of the verdict.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_icbench.display.axes import grouped, short
-from pytest_icbench.gate.margins import COMPARED, MAIN
+from pytest_icbench.display.case_names import grouped, short
+from pytest_icbench.gate.baseline_comparison import Comparer
+from pytest_icbench.gate.entry import Baseline, make_entry
+from pytest_icbench.gate.margins import COMPARED, MAIN, Margins
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
@@ -55,11 +57,11 @@ class Change:
         case: the id of the case now.
         name: the value's name in results: ``throughput_pps``.
         verdict: the verdict on the value.
-        before, now: the values in the unit of results; None where one is unknown.
-        ratio, low, high: now over before with its interval; None where it is unknown.
-        limit: the worst ratio allowed; None where none is known.
-        gain: the ratio beyond which a change is better than noise; None where it is unknown.
-        note: why nothing is decided, or what else is to be said.
+        before, now: the values in the unit of results; None if unknown.
+        ratio, low, high: now over before with its interval; None if unknown.
+        limit: the worst ratio allowed; None if unknown.
+        gain: the ratio above which (below which for a time) a change is a gain and not noise; None if unknown.
+        note: why nothing is decided, or another remark.
     """
 
     case: str
@@ -76,7 +78,7 @@ class Change:
 
     @property
     def less_is_better(self) -> bool:
-        """Whether a smaller value is better, as of a time."""
+        """Whether a smaller value is better, as for a time."""
         return self.name in COMPARED and COMPARED[self.name][1] == "lower"
 
     @property
@@ -105,7 +107,7 @@ class Change:
 
 
 def as_lines(comparison: Comparison) -> list[str]:
-    """Returns a comparison for terminals: its title with the counts, what was compared, and a line a change."""
+    """Returns the lines of a comparison for terminals: title with counts, facts, and a line for each change."""
     lines = [f"{comparison.title}: {comparison.counts}", *(f"  {fact}" for fact in comparison.facts)]
     for change in comparison.changes:
         parts = (f"{in_units(change.name)[0]} {change.text}", change.values, change.note)
@@ -115,11 +117,11 @@ def as_lines(comparison: Comparison) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything that was compared with the same thing.
+    """All changes against one base, baseline or run.
 
     Attributes:
-        title: what is compared with what: ``ovs:new against ovs``.
-        facts: what the two are: versions, files, configuration, as sentences.
+        title: the two sides: ``ovs:new against ovs``.
+        facts: versions, files and configurations of both sides, as sentences.
         changes: the changes, the worst first.
         counts: the number of changes of each verdict.
     """
@@ -214,7 +216,7 @@ def of_finding(case: str, finding: Finding) -> Change:
 
 
 def comparisons(results: Sequence[Result]) -> list[Comparison]:
-    """Returns what the results were compared with: one for each candidate, each baseline, and the run before."""
+    """Returns a comparison for each candidate, for each baseline, and for the previous run."""
     groups = grouped(
         (result for result in results if result.point.candidate is not None), lambda result: _candidate(result)
     )
@@ -249,7 +251,7 @@ def _before(result: Result) -> str:
 
 
 def _versions(group: Sequence[Result], bases: Mapping[tuple[str, str, str | None], Result]) -> list[str]:
-    """Returns sentences on what a candidate is, and in what it differs from its base."""
+    """Returns sentences on what a candidate replaces and how it differs from its base."""
     sentences = []
     for result in group:
         base = bases.get((result.point.base.id, result.dimension, result.run))
@@ -304,8 +306,8 @@ def _software(treatment: Mapping[str, Any]) -> dict[str, Any]:
 def changed(name: str, before: object, now: object) -> str:
     """Returns a sentence on a fact that differs: ``switch version: 3.1.0 before, 3.3.0 now``.
 
-    Of two command lines it has the words that only one of them has. It is empty where they differ by the directory of
-    their session alone, whose name is drawn anew each time.
+    For two command lines it lists the words that only one of them has. It is empty if only the name of the session's
+    directory differs, which is new in each session.
     """
     before, now = _lasting(before), _lasting(now)
     if before == now:
@@ -348,3 +350,30 @@ def _differences(group: Sequence[Result]) -> list[str]:
     days = sorted({finding.measured[:10] for finding in findings if finding.measured})
     measured = [f"measured before: {', '.join(days)}"] if days else []
     return [*measured, *(list(dict.fromkeys(sentences)) or ["the same versions and configuration on both sides"])]
+
+
+def against_first(results: Sequence[Result], before: str, now: str) -> list[Result]:
+    """Returns the results; those of the second run have ``against``, and the facts that differ.
+
+    A result is unchanged if the first run has no entry for it, if the conditions differ, or if no baseline can hold it.
+    The default margin applies.
+
+    Args:
+        before, now: the names of the two runs; they differ.
+    """
+    entries = [entry for result in results if result.run == before and (entry := make_entry(result)) is not None]
+    comparer = Comparer(Baseline(f"run {before}", tuple(entries), is_run=True))
+    return [_against(result, comparer) if result.run == now else result for result in results]
+
+
+def _against(result: Result, comparer: Comparer) -> Result:
+    if result.point.candidate is not None:  # its base of the same session decides
+        return result
+    comparison = comparer.compare(result, Margins(), retest=True)
+    if comparison is None or not comparison.findings:
+        return result
+    changes = {
+        difference.fact.removeprefix("treatment."): [difference.there, difference.here]
+        for difference in comparison.treatment
+    }
+    return replace(result, against=comparison.findings, treatment_changes=changes)
