@@ -11,10 +11,10 @@ from typing import Any, Literal
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.axes import Axes
 from pytest_icbench.config.capabilities import check_reach, select_socket_ports, select_supported
+from pytest_icbench.config.effective_settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.ranges import parse_words
-from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.startups import LINK, startup_arguments, startup_cases
 from pytest_icbench.config.switches import (
     Catalogue,

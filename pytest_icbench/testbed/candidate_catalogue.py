@@ -16,7 +16,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.node.registry import node_kind, node_kinds
 from pytest_icbench.driver.workload.executable import NAME, workload_path
-from pytest_icbench.driver.workload.version import WorkloadVersion, version_of
+from pytest_icbench.driver.workload.workload_version import WorkloadVersion, version_of
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
 from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.resource.sysctl import check_options

@@ -15,7 +15,7 @@ from pytest_icbench.driver.application.registry import applications
 from pytest_icbench.driver.guard import make_application, make_switch, probe_node
 from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.findings import Finding, note, success
 from pytest_icbench.host.process import run

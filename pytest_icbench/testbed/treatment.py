@@ -14,7 +14,7 @@ from pytest_icbench.config.topology.model import Topology
 from pytest_icbench.driver.guard import node_treatment
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import DriverFault, ProvisionError, WorkloadError
 from pytest_icbench.host import host_facts
 from pytest_icbench.host.host_facts import read_program, sha256

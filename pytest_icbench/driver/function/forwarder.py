@@ -16,7 +16,7 @@ from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
 from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import Unsupported, WorkloadError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, Pci, Veth

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root

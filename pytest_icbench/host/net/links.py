@@ -17,9 +17,9 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.cleanup import unmount_below
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Holder
 from pytest_icbench.host.namespaces import (
     CLONE_NEWNET,
     NETNS_DIR,

@@ -17,9 +17,9 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.entry_checks import Scope
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.namespaces import open_netns
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import await_up, link_index, netlink

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pytest_icbench.host.changes import Holder
+from pytest_icbench.host.journaled_changes import Holder
 from pytest_icbench.host.root import Root
 
 _CPU = "/sys/devices/system/cpu"

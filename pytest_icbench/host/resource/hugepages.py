@@ -15,8 +15,8 @@ from typing import Protocol
 
 from pytest_icbench.errors import NoRoom, ProvisionError
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Holder
 from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.root import Root
 

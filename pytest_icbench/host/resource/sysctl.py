@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.host.changes import Changes, Holder
+from pytest_icbench.host.journaled_changes import Changes, Holder
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.kernel_option import file_of

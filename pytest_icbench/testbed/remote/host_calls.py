@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.driver.workload.version import WorkloadVersion
+from pytest_icbench.driver.workload.workload_version import WorkloadVersion
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.session import SessionOptions
 from pytest_icbench.model.calls import Forwarding, call, calls_of

@@ -15,7 +15,7 @@ from typing import Any
 
 from pytest_icbench.config import values
 from pytest_icbench.config.options import Options
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.findings import Finding, disturbance, lack, success
 from pytest_icbench.host.session import SessionOptions

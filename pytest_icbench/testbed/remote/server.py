@@ -21,7 +21,7 @@ from typing import Any
 
 from pytest_icbench.driver.node.precedence import precede
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.driver.workload.version import WorkloadVersion, workload_version
+from pytest_icbench.driver.workload.workload_version import WorkloadVersion, workload_version
 from pytest_icbench.errors import IcbenchError, Invalid, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.host import host_facts
 from pytest_icbench.host.findings import Finding

@@ -16,9 +16,9 @@ from pytest_icbench.config import option_table, values
 from pytest_icbench.config.axis import HOST, Row, option
 from pytest_icbench.config.cases import ARGUMENTS, Request, parse_marker
 from pytest_icbench.config.declaration import add_options
+from pytest_icbench.config.effective_settings import merge_settings, parse_overrides
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options, from_config, read
-from pytest_icbench.config.settings import merge_settings, parse_overrides
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.model.rate import Rate

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pytest_icbench.driver.switch.protocol import NODE_INTERFACE as NODE_INTERFACE
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.namespaces import CLONE_NEWNET, enter_netns, save_netns, unshare
 from pytest_icbench.host.net import ethtool, links

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchSpec
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.net import links, nic
 from pytest_icbench.host.net.links import pin_netns
 from pytest_icbench.host.resource import modules, pci
