@@ -123,17 +123,17 @@ def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTr
             _check_switch(candidate, catalogue[target], f"{where}: ")
         for cls in catalogue.values() if candidate.everywhere else ():
             if cls.has_mode(name):
-                raise UsageError(f"{where}: {cls.name} has a mode '{name}' of its own; give yours another name")
+                raise UsageError(f"{where}: {cls.name} already has a mode '{name}'; give yours another name")
 
 
 def _check_switch(candidate: Candidate, cls: type[SwitchTraits], where: str) -> None:
     target, name = candidate.target, candidate.name
     if cls.has_mode(name):
-        raise UsageError(f"{where}{target} has a mode '{name}' of its own; give yours another name")
+        raise UsageError(f"{where}{target} already has a mode '{name}'; give yours another name")
     if candidate.kind == "mode" and (reason := explain_mode(cls, candidate.value)):
         raise UsageError(f"{where}{candidate.key}: {reason}")
     if candidate.kind in ("binary", "lib") and not cls.takes_binary:
-        raise UsageError(f"{where}{candidate.key}: {target} has no binary of its own; give config: or mode:")
+        raise UsageError(f"{where}{candidate.key}: {target} runs no binary; give config: or mode:")
 
 
 def select_for_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:

@@ -95,7 +95,7 @@ def order(text: str, where: str) -> str:
     word = text.strip()
     if word in ("given", "random") or (word.isascii() and word.isdigit() and len(word) <= 9):
         return word
-    raise UsageError(f"{where}: '{word}' is none of given, random, and no seed (a whole number of up to nine digits)")
+    raise UsageError(f"{where}: '{word}' is neither given nor random nor a seed (a whole number of up to nine digits)")
 
 
 def boolean(text: str, where: str) -> bool:
@@ -152,17 +152,17 @@ def count(least: int, greatest: int, unit: str) -> Callable[[str, str], int]:
     def parse(text: str, where: str) -> int:
         values = parse_spec(text, where)
         if len(values) != 1:
-            raise UsageError(f"{where}: one number is wanted, '{text.strip()}' has {len(values)}")
+            raise UsageError(f"{where}: one number is required, '{text.strip()}' has {len(values)}")
         return in_range(values, where, unit, least, greatest)[0]
 
     return parse
 
 
 def rounds(text: str, where: str) -> int:
-    """Parses a number of rounds: 1, or as many as tell how far rounds lie apart. Raises UsageError."""
+    """Parses a number of rounds: 1, or enough to estimate the spread between rounds. Raises UsageError."""
     number = count(1, 100, "rounds")(text, where)
     if number == 2:
-        raise UsageError(f"{where}: two rounds do not tell how far rounds lie apart: give 3 or more, or 1 for none")
+        raise UsageError(f"{where}: two rounds cannot show the spread between rounds: give 3 or more, or 1 for none")
     return number
 
 

@@ -183,7 +183,7 @@ def call_guarded(driver: str, method: str, call: Callable[[], T], result: Result
         value = call()
     except (IcbenchError, KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # also SystemExit, and what pytest ends tests and sessions with
+    except BaseException as error:  # also SystemExit, and the exceptions by which pytest ends tests and sessions
         raise DriverFault(f"{driver}: {method}() raised {_text(error)}{_place(error)}") from error
     if result is not None and not _matches(result[0], value, given):
         raise DriverFault(f"{driver}: {method}() returned {_kind(value)}: it has to be {result[1]}")

@@ -225,7 +225,7 @@ def find_takers(
         cpus: a process counts if it ran on one of these last.
         seconds: time between the readings.
 
-    Processes of the same name are one taker.
+    Processes of the same name count as one.
     """
     rate = os.sysconf("SC_CLK_TCK") * seconds
     shares: dict[str, float] = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The directory of all sessions, and the lock in it that admits one session at a time on a host.
 
-The directory is root's alone: recovery carries out as root what is written there.
+Only root can write to the directory, because recovery executes as root what is written there.
 
 The lock is a POSIX record lock and not flock(2). An flock belongs to the open file: a forked child that never executes
 another program, such as LXC's monitor and attach, keeps it for as long as it lives. A record lock belongs to this

@@ -92,7 +92,7 @@ def _root() -> Iterator[Finding]:
     if os.geteuid() == 0:
         yield success("root", "this is root: sessions can change the host")
     else:
-        yield note("root", "this is not root: it can look, but a session needs root", "run pytest as root")
+        yield note("root", "not root: this examination works, but a session needs root", "run pytest as root")
 
 
 def _counters(root: Root) -> Iterator[Finding]:

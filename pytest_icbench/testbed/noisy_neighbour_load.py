@@ -33,7 +33,7 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan
 from pytest_icbench.testbed.case_rig import Rig
 
-#: The least time that a noisy neighbour runs, or waits to, over the time of its CPUs: in a launch and before it.
+#: The least share of its CPUs' time in which a noisy neighbour runs or waits to run: in a launch, and before it.
 LEAST_BUSY = 0.5
 #: How long it may take to be busy, in seconds, and how long it then runs before its first launch.
 BUSY_TIMEOUT_S, SETTLE_S = 10.0, 0.5

@@ -78,20 +78,20 @@ class RigPool(Generic[R]):
         #: Errors from closing a rig to make room for another one; they are raised for its own case.
         self._unclosed: dict[_Key, ProvisionError] = {}
 
-    def acquire(self, requests: SetupRequest, *, beside: bool = False) -> Setup[R]:
+    def acquire(self, requests: SetupRequest, *, keep_rigs: bool = False) -> Setup[R]:
         """Returns the case's rig, running, and the reference's, paused, or over two hosts not yet built.
 
         A rig whose switch has died is rebuilt. Without a reference rig the case runs, but has no ratio.
         Raises what building the case's rig raises; a rig that could not be built is closed.
 
         Args:
-            beside: keeps the rigs of other cases as long as the host has room for them; they are paused.
+            keep_rigs: keeps the rigs of other cases as long as the host has room for them; they are paused.
         """
-        if not beside:
+        if not keep_rigs:
             self.release(requests)
         keys = _keys(requests)
         self._bury(keys)
-        if not beside:
+        if not keep_rigs:
             self._closed.clear()
         rig = self._run(keys[0], requests.rig, keys)
         if requests.reference is None:
@@ -122,7 +122,7 @@ class RigPool(Generic[R]):
                 warnings.warn(f"a switch died between two cases, and is started anew: {error}", stacklevel=2)
 
     def _run(self, key: _Key, request: BuildRequest, keep: Sequence[_Key]) -> R:
-        """Lets this rig run alone, and builds it if necessary.
+        """Pauses all rigs but this one, which is built if necessary.
 
         Args:
             keep: rigs that are not closed to make room for it.

@@ -208,7 +208,7 @@ class Testbed:
         """Whether a case's frames change CPUs at its maximum, and those of the link without its switch would not."""
         if not case.one_way or not case.rate.is_max or case.function is not None:
             return False
-        with suppress(IcbenchError):  # why it cannot run is said when it shall
+        with suppress(IcbenchError):  # the reason is reported when the case is due
             placement = self.placement(case)
             return bool(placement.switch) and len(set(placement.endpoints)) == 1
         return False

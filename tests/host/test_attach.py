@@ -229,7 +229,7 @@ def no_route(pair: tuple[ByHand, ByHand]) -> str:
         (without_address, "its interface eth0 has no IPv4 address"),
         (down, "its interface eth0 is down or has no carrier"),
         (ambiguous, "several interfaces are up with an IPv4 address (it has eth0, eth2, eth1): name one by interface"),
-        (elsewhere, "its way to pid:"),
+        (elsewhere, "its route to pid:"),
         (no_route, "has no route to pid:"),
     ],
 )

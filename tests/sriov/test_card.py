@@ -95,7 +95,7 @@ def test_a_card_with_an_address_is_left_alone(before: snapshot.Snapshot) -> None
 
 def test_functions_in_use_are_left_alone(two_vfs: list[str]) -> None:
     subprocess.run(["ip", "link", "set", two_vfs[0], "up"], check=True)
-    assert f"of the 2 that somebody made on PF {PF} only 1 are unused" in refusal(PF)
+    assert f"of the 2 that exist on PF {PF} only 1 are unused" in refusal(PF)
     subprocess.run(["ip", "link", "set", two_vfs[0], "down"], check=True)
 
 

@@ -48,7 +48,7 @@ class Table:
             serves both.
         peer: the container at the other end, which names this one.
         host: ``local`` (default) or ``remote``.
-        cpus: CPUs of that host. The workload polls on the first; the others are the container's. Either all containers
+        cpus: CPUs of that host. The workload polls on the first; the rest are the container's. Either all containers
             of a host have some, or none. Default: the best available.
         ip: IPv4 address. Default: ``198.18.PAIR.1`` and ``.2``.
         netmask: in bits or as ``"255.255.255.0"``; peers are in one network. Default: 16.

@@ -126,7 +126,7 @@ class Topology:
     def unsupported_reason(self, case: Case) -> str | None:
         """Returns why a case cannot run on the topology, with the remedy; None if it can."""
         if self.attaches and case.switch != ATTACH:
-            return f"the topology's containers run already, on a path of their own: take --icbench-switch {ATTACH}"
+            return f"the topology's containers and their path exist already: take --icbench-switch {ATTACH}"
         if not self.attaches and case.switch == ATTACH:
             return explain_missing_topology()
         if case.load.label is not None:

@@ -231,5 +231,5 @@ def _check_cpus(containers: Mapping[int, Container], dedicated: bool) -> None:
             owner = owners.setdefault((host, cpu), index)
             if owner != index:
                 sentence = f"CPU {cpu} is {containers[owner].name}'s (container[{owner}])"
-                remedy = "with --icbench-placement dedicated nobody shares: take another one"
+                remedy = "with --icbench-placement dedicated no CPU is shared: take another one"
                 raise _Mistake(index, "cpus", f"{sentence}, and {remedy}")

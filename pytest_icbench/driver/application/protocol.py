@@ -122,10 +122,10 @@ class Application(ABC):
 
     @abstractmethod
     def parse(self, output: str, operations: int) -> ClientFigures:
-        """Returns what the client's standard output says. Raises ProofFailed if it cannot be parsed.
+        """Parses the client's standard output. Raises ProofFailed if that fails.
 
         Args:
-            operations: what a ``counted`` client was asked for.
+            operations: the number of operations that a ``counted`` client was given.
         """
 
     def prepare(self, ask: SendRequest) -> tuple[str, ...]:

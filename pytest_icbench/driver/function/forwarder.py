@@ -30,7 +30,7 @@ _IMPAIRMENTS = ("drop", "dup", "reorder")
 #: Descriptors of a ring, the workload's default.
 _RING = 256
 _NO_YIELD = "noyield"
-#: Parts that say how a function runs, not what it does. A ring has a power of two of descriptors.
+#: Parts that say how a function runs, not what it does. A ring's size is a power of two.
 _HOW = re.compile(rf"{_NO_YIELD}|ring(?P<ring>{'|'.join(str(1 << power) for power in range(6, 13))})")
 
 

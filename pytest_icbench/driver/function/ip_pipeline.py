@@ -64,7 +64,7 @@ class Script:
     """The lines that make a function: for each side a row of tables, which both end in one routing table.
 
     The first table of a row counts or meters frames. An access list and a NAT follow, if there are any. ip_pipeline has
-    counters of rules only, so the dropped frames are those that came in less those that were routed.
+    counters of rules only, so the dropped frames are the received frames minus the routed ones.
 
     Attributes:
         lines: lines of ip_pipeline's command line, in order.

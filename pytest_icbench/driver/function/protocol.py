@@ -289,7 +289,7 @@ class Function(Protocol):
 
     @classmethod
     def has_addresses(cls, function: str) -> bool:
-        """Whether frames are sent to MAC addresses of its own ports, as to a router. Pure."""
+        """Whether frames are addressed to its ports' MAC addresses, as to a router. Pure."""
         ends = Ends.make(1, Address.of(1, "a"), Address.of(1, "b"))
         seen = cls.visible_addresses(function, ends)
         return [address.mac for address in seen] == [ends.inner.mac, ends.outer.mac]

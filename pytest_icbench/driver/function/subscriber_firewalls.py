@@ -44,7 +44,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
     name = "subscribers"
     ports = (VETH,)
     help = (
-        f"subscribersN (N firewalls of their own, 1 to {MOST_SUBSCRIBERS:,}, flow k through the k-th), stateful or with"
+        f"subscribersN (N separate firewalls, 1 to {MOST_SUBSCRIBERS:,}, flow k through the k-th), stateful or with"
         " +firewall, +aclN, +setN, +denyP as linux has them"
     )
 

@@ -115,7 +115,7 @@ def configuration(capture: Mapping[str, Any]) -> str:
 
 
 def rule_file(parts: Parts) -> str:
-    """Returns the rules: denying rules drop matching frames, the others alert. Pure."""
+    """Returns the rules: denying rules drop matching frames, the rest alert. Pure."""
     lines = (
         f"{'drop' if parts.denies(place) else 'alert'} udp any any -> any any"
         f' (msg:"rule {place}"; content:"{rule_text(place)}"; sid:{place + 1};)'

@@ -225,8 +225,8 @@ def _close_all_but(file: Path) -> None:
 def _start_container(container: Any, command: tuple[str, ...], log: Path) -> str | None:
     """Starts a configured container from a separate process. Returns the failure, None if it runs.
 
-    liblxc moves the caller of ``start`` into the monitor's cgroups, which would take this process out of its own and
-    leave groups that cannot be removed. It also waits without a timeout while it holds Python's lock.
+    liblxc moves the caller of ``start`` into the monitor's cgroups, which would take this process out of its groups
+    and leave groups that cannot be removed. It also waits without a timeout while it holds Python's lock.
 
     Args:
         log: liblxc's open log.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``attach``: the path between containers that already run. It creates nothing and changes nothing of theirs."""
+"""``attach``: the path between containers that already run. It creates nothing and leaves the containers unchanged."""
 
 from __future__ import annotations
 
@@ -174,13 +174,13 @@ def _add_way(place: ResolvedEndpoint, peer: ResolvedEndpoint, raw: bool) -> Reso
         )
     if route.interface != place.interface.name:
         raise ProvisionError(
-            f"{name}: its way to {there} ({peer.address.ip}) is through {route.interface}, not {place.interface.name}:"
-            f" name {route.interface} by interface, or addresses that belong together"
+            f"{name}: its route to {there} ({peer.address.ip}) is through {route.interface}, not"
+            f" {place.interface.name}: name {route.interface} by interface, or use addresses of one network"
         )
     if raw and route.gateway is not None:
         raise ProvisionError(
-            f"{name}: its way to {there} ({peer.address.ip}) is through the router {route.gateway}, where raw frames do"
-            " not go: take --icbench-api udp or udp-mmsg"
+            f"{name}: its route to {there} ({peer.address.ip}) is through the router {route.gateway}, where raw frames"
+            " do not go: take --icbench-api udp or udp-mmsg"
         )
     return ResolvedEndpoint(place.attached, place.target, place.address, place.interface, way=route)
 

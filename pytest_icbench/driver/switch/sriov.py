@@ -34,7 +34,7 @@ _VFIO_CONTAINER = Path("/dev/vfio/vfio")
 VF = "vf"
 _LINK_UP_S = 10.0
 _TRIES = 3
-#: VLAN of the first segment; the others follow.
+#: VLAN of the first segment; further segments have the next numbers.
 _FIRST_VLAN = 100
 
 
@@ -133,7 +133,7 @@ def choose_vfs(root: Root, pf: Card, count: int) -> list[int]:
         free = [index for index, function in enumerate(present) if is_idle(root, function)]
         if len(free) < count:
             raise Unsupported(
-                f"{count} ports take {count} VFs, and of the {len(present)} that somebody made on PF"
+                f"{count} ports take {count} VFs, and of the {len(present)} that exist on PF"
                 f" {pf.interface} only {len(free)} are unused: free them, or remove all"
                 f" (echo 0 > /sys/class/net/{pf.interface}/device/sriov_numvfs) so that they are made as needed"
             )

@@ -48,8 +48,8 @@ def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: b
     if isinstance(endpoint, Pci):
         return [*arguments, "-a", endpoint.pci]
     device = virtual_device(endpoint, api, ring=ring, jumbo=jumbo, queues=queues)
-    # A root's EAL would choose physical addresses for some virtual devices, which have no use for them: where free huge
-    # pages lie apart, a packet pool then takes pages beyond those of -m.
+    # A root's EAL would choose physical addresses for some virtual devices, which have no use for them. If free huge
+    # pages are scattered, a packet pool then takes more pages than -m allows.
     return [*arguments, "--no-pci", "--iova-mode", "va", f"--vdev={device}"]
 
 

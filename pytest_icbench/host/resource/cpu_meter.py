@@ -17,9 +17,9 @@ from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.model.cpu_state import CpuPair, CpuState
 from pytest_icbench.stats.states import geometric_mean
 
-#: How long an answer may take, in seconds, and in addition for each pair: three times the program's own limit.
+#: Time limit of an answer in seconds, and its increase for each pair: three times the program's own limit.
 ANSWER_S, PAIR_S = 0.5, 0.06
-#: A program that failed this often in a row is not asked again: a question of it could cost every launch its deadline.
+#: A program that failed this often in a row gets no more requests: waiting for it could delay every launch too long.
 MOST_FAILURES = 3
 
 
@@ -33,7 +33,7 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A line of the program; null for a pair with a CPU that could not be used, or that others kept busy."""
+    """A line of the program; null for a pair with a CPU that could not be used, or that other processes kept busy."""
 
     pairs: tuple[_Pair | None, ...]
 
@@ -81,7 +81,7 @@ class CpuMeter:
         self.fault: str | None = None
 
     def read(self, program: Path, pairs: Sequence[CpuPair]) -> CpuState:
-        """Returns the state of the CPUs of these pairs; without figures if they cannot be had. It raises nothing.
+        """Returns the state of the CPUs of these pairs; without figures if they cannot be had. Never raises.
 
         Args:
             program: the workload.

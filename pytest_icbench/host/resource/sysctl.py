@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel options (sysctl) that hold while a rig runs, and are as before while it is paused, and after it."""
+"""Kernel options (sysctl) that are set while a rig runs, and restored while it is paused and after its end."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Connection:
         except (OSError, EOFError, self._channel.TimeoutError):
             raise self._no_way() from None
         except (KeyError, TypeError):
-            raise DamagedData("the first answer of the remote host is none of pytest-icbench") from None
+            raise DamagedData("the first answer of the remote host is not from pytest-icbench") from None
         if theirs is not None and theirs == package_version() and answer.get("protocol") != PROTOCOL:
             theirs += " of another build"
         sentence = other_package(theirs, str(answer.get("error")), "--icbench-remote-python", f" {self.python}")
@@ -246,7 +246,7 @@ class Connection:
         deadline = time.monotonic() + timeout_s
         while not reply.arrived.wait(min(1.0, max(0.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
-                raise ProvisionError(f"the remote host has not answered within {timeout_s:g} s: see how it is doing")
+                raise ProvisionError(f"the remote host has not answered within {timeout_s:g} s: check its state")
         if not reply.data:
             raise self._gone()
         if "error" in reply.data:

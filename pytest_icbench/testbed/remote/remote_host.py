@@ -78,7 +78,7 @@ class RemoteHost:
         self._reasons: dict[SwitchQuestion, str | None] = {}
         self._plans: dict[tuple[int, int, str, tuple[int, ...]], Placement | str] = {}
         self._facts: dict[str, dict[str, Any]] = {}
-        #: What was not as it should be, for the result's conditions.
+        #: Problems so far, for the result's conditions.
         self.warnings: list[str] = []
 
     @classmethod

@@ -29,7 +29,7 @@ _SUDO = "let the user run Python by sudo without a password there, or name root@
 _REFUSALS = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "its host key is another one than known here: find out why, then mend known_hosts (ssh-keygen -R)",
+        "its host key differs from the known one: find out why, then correct known_hosts (ssh-keygen -R)",
     ),
     (
         "Host key verification failed",
@@ -48,12 +48,12 @@ _REFUSALS = (
         "Connection refused",
         "no server accepts connections there: start its sshd, or see the port in ssh's configuration",
     ),
-    ("No route to host|[Uu]nreachable", "there is no way to it: see this host's routes, and whether it is up"),
-    ("timed out|not responding", "it does not answer: see whether it is up, and for firewalls between"),
+    ("No route to host|[Uu]nreachable", "there is no route to it: check this host's routes, and whether it is up"),
+    ("timed out|not responding", "it does not answer: check whether it is up, and the firewalls between"),
     ("Unable to negotiate", "its sshd and the ssh here have no method in common: see ssh's configuration"),
     (
         "Bad configuration option|Bad owner or permissions|bad configuration options",
-        "ssh cannot read its own configuration here: run ssh by hand and mend what it names",
+        "ssh cannot read its own configuration here: run ssh by hand and correct what it names",
     ),
     (
         "Connection (closed|reset)|closed by remote host|kex_exchange_identification|Broken pipe",
@@ -105,7 +105,7 @@ def explain(words: str) -> str:
     meaning = _meaning(words, _REFUSALS)
     if meaning is None:
         symptom = "ssh said something else than is known here" if words.strip() else "ssh ended without a word"
-        meaning = f"{symptom}: see that `ssh HOST true` works by hand, without a password"
+        meaning = f"{symptom}: make sure that `ssh HOST true` works by hand, without a password"
     return meaning
 
 

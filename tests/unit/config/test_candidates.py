@@ -120,12 +120,12 @@ def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> Non
         (Candidate("osv", "new", "binary", "x"), "there is no switch 'osv'; did you mean ovs?"),
         (
             Candidate("vpp", "xconnect", "binary", "x"),
-            "vpp has a mode 'xconnect' of its own; give yours another name",
+            "vpp already has a mode 'xconnect'",
         ),
         (Candidate("vpp", "new", "mode", "wire"), "vpp:new: vpp has no mode 'wire'; its modes: xconnect"),
-        (Candidate("veth", "new", "binary", "x"), "veth:new: veth has no binary of its own; give config: or mode:"),
+        (Candidate("veth", "new", "binary", "x"), "veth:new: veth runs no binary; give config: or mode:"),
         (Candidate("ovs", "n", "api", "udp"), "ovs:n: of ovs give its path, config:, mode: or lib:"),
-        (Candidate("veth", "n", "lib", "x"), "veth:n: veth has no binary of its own; give config: or mode:"),
+        (Candidate("veth", "n", "lib", "x"), "veth:n: veth runs no binary; give config: or mode:"),
         (Candidate("host", "n", "binary", "x"), "host:n: of host give sysctl:"),
         (
             Candidate("function:suricata", "n", "node", "x"),
@@ -133,7 +133,7 @@ def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> Non
         ),
         (
             Candidate("workload", "xconnect", "binary", "x"),
-            "vpp has a mode 'xconnect' of its own; give yours another name",
+            "vpp already has a mode 'xconnect'",
         ),
         (Candidate("workload", "w", "config", "x"), "workload:w: of workload give its path, api:, node: or image:"),
     ],

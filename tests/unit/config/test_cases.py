@@ -305,7 +305,7 @@ def test_settings_and_dimension() -> None:
         ((), {"measure": "soaks"}, "measure: 'soaks' is none of search, sweep, soak, back_to_back"),
         ((), {"soak_duration": 0.5}, "soak_duration: 0.5 s is outside 1 to"),
         ((), {"comparisons": 0}, "comparisons: 0 is outside 1 to"),
-        ((), {"comparisons": [1, 2]}, "comparisons: one number is wanted, '1 2' has 2"),
+        ((), {"comparisons": [1, 2]}, "comparisons: one number is required, '1 2' has 2"),
         ((), {"duration": "soon"}, "duration: 'soon' is no time"),
     ],
 )

@@ -111,7 +111,10 @@ def test_other_words_and_caps_are_refused() -> None:
 @pytest.mark.parametrize(
     ("marker", "words"),
     [
-        ({"cpu_share": "70:30", "cpu_quota": "50"}, "share 70:30 and cap 50 are for different numbers of functions"),
+        (
+            {"cpu_share": "70:30", "cpu_quota": "50"},
+            "CPU share 70:30 and CPU quota 50 are for different numbers of functions",
+        ),
         ({"cpu_share": "70:30", "chain": 2}, "CPU shares and quotas are for functions side by side: leave out chain"),
     ],
 )

@@ -89,7 +89,7 @@ def test_other_isolations_are_refused(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("marker", "words"),
     [
-        ({"isolation": "l3"}, "isolation keeps a noisy neighbour apart, and there is none: give noisy neighbour, too"),
+        ({"isolation": "l3"}, "isolation is for a noisy neighbour, and there is none"),
         ({"noisy_neighbour": "cpu", "rate": "ndr"}, "launches have the same load, not rate ndr"),
     ],
 )

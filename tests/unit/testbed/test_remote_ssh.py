@@ -26,7 +26,7 @@ SECRETS = ("lab7", "b3", "example.org", "10.1.2.3", "2001:db8::7", "admin", "SHA
         ("No ED25519 host key is known for lab7.\nHost key verification failed.", "its host key is not known here"),
         (
             "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nSHA256:abc.\nHost key verification failed.",
-            "its host key is another one than known here",
+            "its host key differs from the known one",
         ),
         ("admin@lab7.example.org: Permission denied (publickey).", "it accepts none of the keys that ssh offers"),
         ("sudo: a password is required", "let the user run Python by sudo without a password"),
@@ -37,7 +37,7 @@ SECRETS = ("lab7", "b3", "example.org", "10.1.2.3", "2001:db8::7", "admin", "SHA
         ("icbench-remote: no Python", "name one there with --icbench-remote-python"),
         ("ssh: Could not resolve hostname b3.example.org: Name or service not known", "its name cannot be resolved"),
         ("ssh: connect to host b3.example.org port 22: Connection refused", "start its sshd"),
-        ("ssh: connect to host 2001:db8::7 port 22: No route to host", "there is no way to it"),
+        ("ssh: connect to host 2001:db8::7 port 22: No route to host", "there is no route to it"),
         ("ssh: connect to host 10.1.2.3 port 22: Connection timed out", "it does not answer"),
         ("Unable to negotiate with 10.1.2.3 port 22: no matching host key type found.", "no method in common"),
         ("/root/.ssh/b3.conf: line 3: Bad configuration option: nonsense", "cannot read its own configuration"),

@@ -2,7 +2,7 @@
 """``ovs``: Open vSwitch's userspace datapath with DPDK, as a learning switch (the NORMAL action).
 
 Its ports are vhost-user sockets, or reach containers of the kernel by AF_PACKET, AF_XDP or tap. Those need neither
-DPDK nor huge pages: a PMD thread polls ``afxdp``, the daemon's main thread serves the others.
+DPDK nor huge pages: a PMD thread polls ``afxdp``, the daemon's main thread serves the rest.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ class OpenVSwitch(DaemonSwitch):
         return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show", timeout_s=SAMPLE_S))
 
     def assignment(self) -> Mapping[int, int] | None:
-        """Returns the CPU that polled each port at the begin of the last launch."""
+        """Returns the CPU that polled each port at the beginning of the last launch."""
         return self._cpus or None
 
     def stop(self) -> None:
