@@ -163,7 +163,7 @@ class Axes:
         values.labels(
             Traffic.of_mix,
             "no mix given; write simple, nfvbench, a genome (aaagb) or 64:7,594:4,1518:1",
-            "is no mix",
+            "is not a mix",
             commas=False,
         ),
         traffic=FRAMES,
@@ -173,7 +173,7 @@ class Axes:
         "replace the headers: udp4, tcp4, udp6 or tcp6, then +vlanN for a VLAN tag (udp4 tcp6 udp6+vlan100); the"
         " smallest frames have 64, 76, 84 and 96 bytes, 4 more with a tag",
         values.labels(
-            header_labels.parse, "no headers given; write udp4, tcp4, udp6, tcp6 or udp4+vlan100", "are no headers"
+            header_labels.parse, "no headers given; write udp4, tcp4, udp6, tcp6 or udp4+vlan100", "are not headers"
         ),
         marker="'udp4'",
         natural=(None,),
@@ -185,7 +185,7 @@ class Axes:
         "replace the flows: number (1 to 1M), then :addresses (the default), :ports or :macs for what differs, then"
         " :zipf unless all come equally often (1 64k 1M:macs:zipf); new: each frame is a new flow",
         values.labels(
-            flow_labels.parse, "no number of flows given; write 1, 64k, 64k:ports or 1M:zipf", "are no flows"
+            flow_labels.parse, "no number of flows given; write 1, 64k, 64k:ports or 1M:zipf", "are not flows"
         ),
         marker="1",
         natural=(None,),
@@ -196,7 +196,7 @@ class Axes:
         "LIST",
         "replace the directions: one (side a of a pair sends), both (both ends send at once; rates and losses are then"
         " also those of each direction)",
-        values.labels(sends_both_ways, f"no direction given; write {ONE} or {BOTH}", "is no direction"),
+        values.labels(sends_both_ways, f"no direction given; write {ONE} or {BOTH}", "is not a direction"),
         marker="'one'",
         natural=(False,),
         traffic="both",
@@ -256,7 +256,7 @@ class Axes:
     )
     startup: tuple[str, ...] | None = axis(
         "LIST",
-        "replace the containers of the scenarios that create some one after the other: KIND:N, a kind of node or fork"
+        "replace the containers of the scenarios that create some in sequence: KIND:N, a kind of node or fork"
         " (netns:1000 fork:300), or KIND:N:TIMEms, by the first frames of clients that come so often (netns:200:25ms)",
         parse_crowds,
         applies=Applies(lambda case: isinstance(case.load, Startup), "no selected case creates containers"),

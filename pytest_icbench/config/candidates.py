@@ -90,7 +90,7 @@ def _of_kind(kind: Kind, named: tuple[str, str], value: str, at: str, directory:
             settable = ".." not in option and _SETTABLE.fullmatch(file_of(name.rstrip()))
             if not settable or not _VALUE.fullmatch(wanted):
                 raise UsageError(
-                    f"{at}: '{option.strip()}' is no kernel option that may be set here; give net.NAME=VALUE,"
+                    f"{at}: '{option.strip()}' is not a kernel option that may be set here; give net.NAME=VALUE,"
                     " vm.NAME=VALUE or kernel.sched_NAME=VALUE"
                 )
     if kind == "api" and value not in APIS:
@@ -105,7 +105,7 @@ def _check_directory(kind: Kind, path: Path, at: str) -> None:
     if kind == "lib" and not any(path.glob("*.so*")):
         raise UsageError(f"{at}: {path} has no shared libraries")
     if kind == "image" and not (path / "usr").is_dir():
-        raise UsageError(f"{at}: {path} is no root directory of an image: it has no usr; unpack one there")
+        raise UsageError(f"{at}: {path} is not a root directory of an image: it has no usr; unpack one there")
 
 
 def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTraits]], where: str) -> None:

@@ -252,7 +252,7 @@ class _Expansion:
             named: whether the marker names the switch.
 
         Raises:
-            UsageError: a switch that is named has none of those asked for.
+            UsageError: a switch that is named has none of the requested ones.
         """
         request, options = self.request, self.options
         where = f"{self.where}: {cls.name}"
@@ -282,7 +282,7 @@ class _Expansion:
             named_at: the beginning of a message if the marker names the switch; else None.
 
         Raises:
-            UsageError: a switch that is named supports none of those asked for.
+            UsageError: a switch that is named supports none of the requested ones.
         """
         asked: tuple[str, ...] | None = getattr(self.request, axis)
         if asked is not None and named_at is not None and not select_supported(asked, supported):
@@ -292,7 +292,7 @@ class _Expansion:
         return natural if chosen is None else select_supported(chosen, supported)
 
     def _cores(self, cls: type[SwitchTraits]) -> tuple[int | None, ...]:
-        """Returns the worker cores asked for; None is the natural number, the only one of a switch with no choice."""
+        """Returns the requested worker cores; None is the natural number, the only one of a switch with no choice."""
         asked = self.axes.switch_cores
         if asked is None or not cls.scalable:
             return (None,)

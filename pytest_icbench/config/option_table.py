@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options that are no axes: group, name, type, default, parser and help of each. No other place lists them."""
+"""The options that are not axes: group, name, type, default, parser and help of each. No other place lists them."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ class Options(Axes):
     hugepage_size_kib: int | None = option(
         HOST, "SIZE", "size of huge pages: 2M or 1G (default: 2M)", values.hugepage_size_kib, name="hugepage_size"
     )
-    rebuild: bool = flag(HOST, "build switch and nodes anew for each launch", name="rebuild")
+    rebuild: bool = flag(HOST, "build switch and nodes again for each launch", name="rebuild")
     must_match: tuple[str, ...] = option(
         GATING,
         "LIST",

@@ -113,7 +113,7 @@ def _check(options: Options, where: Mapping[str, str]) -> None:
 
 
 def check_directories(options: Options) -> None:
-    """Raises UsageError if the path of reports or of baselines is no directory, even if it is the default."""
+    """Raises UsageError if the path of reports or of baselines is not a directory, even if it is the default."""
     _check_directory(options.reports, "--icbench-reports")
     _check_directory(options.baselines, "--icbench-baselines")
 
@@ -132,4 +132,4 @@ def _mode(path: Path, where: str) -> int:
 def _check_directory(path: Path, where: str) -> None:
     mode = _mode(path, where)
     if mode and not stat.S_ISDIR(mode):
-        raise UsageError(f"{where}: {path} is no directory")
+        raise UsageError(f"{where}: {path} is not a directory")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cases in which containers are created one after the other. Pure."""
+"""Cases in which containers are created in sequence. Pure."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def choose_modes(
 
 
 def _modes(asked: tuple[str, ...] | None, cls: type[SwitchTraits]) -> tuple[str | None, ...]:
-    """Returns the modes asked for that the switch has, or the natural one if it has none of them."""
+    """Returns the requested modes that the switch has, or the natural one if it has none of them."""
     if asked is None:
         return (None,)
     modes: dict[str | None, None] = {}

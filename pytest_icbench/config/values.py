@@ -49,7 +49,7 @@ def labels(
     Args:
         parse: returns the value of a word, or raises ValueError with the end of a sentence.
         missing: the sentence if there is no word.
-        wrong: what a bad word is, such as ``is no mix``.
+        wrong: what a bad word is, such as ``is not a mix``.
         commas: whether commas separate words, too.
     """
 
@@ -136,7 +136,7 @@ def precision(text: str, where: str) -> float:
     try:
         value = float(word.removesuffix("%").strip()) / (100 if word.endswith("%") else 1)
     except ValueError:
-        raise UsageError(f"{where}: '{word}' is no precision; write 3% or 0.03") from None
+        raise UsageError(f"{where}: '{word}' is not a precision; write 3% or 0.03") from None
     return precision_in_range(value, where)
 
 
@@ -170,7 +170,7 @@ def ring(text: str, where: str) -> int:
     """Parses the number of descriptors per ring, a power of two."""
     value = count(16, 4096, "descriptors")(text, where)
     if value & (value - 1):
-        raise UsageError(f"{where}: {value} is no power of two; take 256, 512 or 1024")
+        raise UsageError(f"{where}: {value} is not a power of two; take 256, 512 or 1024")
     return value
 
 
@@ -271,5 +271,5 @@ def host_name(text: str, where: str) -> str:
 def python_path(text: str, where: str) -> str:
     """Parses the path of a Python on the second host. Raises UsageError."""
     if not _PYTHON.fullmatch(text) or "//" in text:
-        raise UsageError(f"{where}: '{text}' is no path of a Python: letters, digits and . / + - _ only")
+        raise UsageError(f"{where}: '{text}' is not a path of a Python: letters, digits and . / + - _ only")
     return text

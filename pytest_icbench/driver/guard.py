@@ -193,7 +193,7 @@ def call_guarded(driver: str, method: str, call: Callable[[], T], result: Result
 def _matches(check: Check, value: Any, given: tuple[Any, ...]) -> bool:
     try:
         return check(value, given)
-    except Exception:  # a value whose own methods fail, or that is no JSON
+    except Exception:  # a value whose methods fail, or that is not JSON
         return False
 
 

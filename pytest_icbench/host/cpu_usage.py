@@ -218,7 +218,7 @@ def find_takers(
     cpus: Collection[int],
     seconds: float,
 ) -> tuple[Taker, ...]:
-    """Returns the processes that are not the session's and used these CPUs between two readings, the greatest first.
+    """Returns the processes that are not the session's and used these CPUs between two readings, the largest first.
 
     Args:
         session_pids: pids of the session.

@@ -259,7 +259,7 @@ class Journal:
         return failures + odd
 
     def undo(self, numbers: Iterable[int]) -> list[str]:
-        """Undoes these entries alone, in the way of ``undo_all``. Returns one sentence for each failure."""
+        """Undoes only these entries, as ``undo_all`` does. Returns one sentence for each failure."""
         selected = set(numbers)
         return self._undo([entry for entry in self.pending() if entry.number in selected])
 

@@ -39,7 +39,7 @@ class Candidates:
     Attributes:
         binaries: paths by candidate, such as ``ovs:new`` and ``workload:new``.
 
-    Raises UsageError for a replacement that has no effect here: a file that is no workload, a kernel option that the
+    Raises UsageError for a replacement that has no effect here: a file that is not a workload, a kernel option that the
     host lacks or has already.
     """
 

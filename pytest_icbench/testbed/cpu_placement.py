@@ -114,7 +114,7 @@ def _from_home(cores: Sequence[Core], ranks: Mapping[int, Rank], home: Domain) -
 
 
 def _together(cores: Sequence[Core], count: int) -> tuple[int, ...]:
-    """Rates how well the first ``count`` cores go together: the greatest is best."""
+    """Rates how well the first ``count`` cores go together: the largest is best."""
     taken = cores[:count]
     kinds, caches = {core[0].kind for core in taken}, {core[0].l3 for core in taken}
     slow = sum(core[0].kind for core in taken)
@@ -122,7 +122,7 @@ def _together(cores: Sequence[Core], count: int) -> tuple[int, ...]:
 
 
 def _fit(cores: Sequence[Core], ranks: Mapping[int, Rank], count: int) -> tuple[int, ...]:
-    """Rates the first ``count`` cores of a node: the greatest is best."""
+    """Rates the first ``count`` cores of a node: the largest is best."""
     taken = cores[:count]
     at_home = sum(find_domain(core) == find_domain(taken[0]) for core in taken)
     worse = [ranks[core[0].id] for core in taken]
@@ -243,7 +243,7 @@ def _place_given(topology: Topology, workers: int, endpoints: Sequence[int], pol
 
 
 def _free_cpus(topology: Topology, workers: int, endpoints: Sequence[int], policy: Policy) -> list[int]:
-    """Returns the CPUs without an endpoint, the best first: one of each unused core, then the rest if ``cooperative``."""
+    """Returns the CPUs without an endpoint, best first: one of each unused core, then the rest if ``cooperative``."""
     node = topology[endpoints[0]].node
     taken = {sibling for cpu in endpoints for sibling in topology[cpu].siblings}
     # The endpoints' node first, for the memory that they share.

@@ -67,7 +67,7 @@ class ReplayCommand:
     Attributes:
         traffic: that of the longest frames.
         api: technique of the case; a kernel interface gets a raw socket, unless it is one of ``NETDEV_APIS``.
-        sends: file of the frames that it sends, read anew for each step.
+        sends: file of the frames that it sends, read again for each step.
         captures: file of the frames that arrived.
     """
 

@@ -42,7 +42,7 @@ from pytest_icbench.wording import counted
 
 
 def explain_unattachable(case: Case, driver: type[Switch], topology: UserTopology, session: HostSession) -> str | None:
-    """Returns why a case cannot use the containers that are there, None if it can. Without root nothing is asked."""
+    """Returns why a case cannot use the existing containers, None if it can. Without root nothing is examined."""
     if os.geteuid() != 0:
         return None
     ends = [(spec.attached, spec.address) for spec in topology.endpoint_specs(case.pairs) if spec.attached is not None]

@@ -176,7 +176,7 @@ class FunctionNodes:
 
     def start(self, context: StartContext) -> None:
         """Starts all functions. Raises ProvisionError."""
-        # Ports that serve each other become ready one after the other. Otherwise all start together, and a poller is
+        # Ports that serve each other become ready in sequence. Otherwise all start together, and a poller is
         # frozen as soon as it is ready: it would take the CPU time in which the next one starts.
         joined = any(port.serves for port in context.ports.values())
         freezing = self.component.polls and not joined and len(self._nodes) > 1
@@ -348,7 +348,7 @@ def _first_wrong(
     """Returns a sentence on the first frame that is missing, was changed wrongly, or should not have arrived."""
     leader, follower = case.path.ends(pair)
     for forth, receiver, way in ((True, follower, "a to b"), (False, leader, "b to a")):
-        # What the nodes' own kernels answer is no frame of the proof.
+        # Answers of the nodes' kernels do not belong to the proof.
         came = Counter(data for data in arrived[receiver] if proof.is_proof(data))
         wanted = Counter(probe.expected for probe in probes if probe.forth is forth and probe.expected is not None)
         strange = list((came - wanted).elements())

@@ -54,8 +54,8 @@ def probe(
         node: kind of nodes.
         binary: the user's binary of the switch; None for the one on PATH.
 
-    Raises Unsupported with the reason and its remedy if it cannot be run here, ProvisionError if a program that was
-    asked for its version was killed or hangs: this host may run the switch, so no case is skipped for it.
+    Raises Unsupported with the reason and its remedy if it cannot be run here, ProvisionError if a program that
+    prints its version was killed or hangs: this host may run the switch, so no case is skipped for it.
     """
     try:
         version = workload_version()

@@ -119,7 +119,7 @@ class RigPool(Generic[R]):
                 raise
             except ProvisionError as error:
                 self._close(key)
-                warnings.warn(f"a switch died between two cases, and is started anew: {error}", stacklevel=2)
+                warnings.warn(f"a switch died between two cases and is started again: {error}", stacklevel=2)
 
     def _run(self, key: _Key, request: BuildRequest, keep: Sequence[_Key]) -> R:
         """Pauses all rigs but this one, which is built if necessary.
@@ -178,7 +178,7 @@ class RigPool(Generic[R]):
                 return
 
     def _close(self, key: _Key) -> None:
-        """Closes a rig, which is built again when it is asked for."""
+        """Closes a rig, which is built again when it is requested."""
         if self._running == key:
             self._running = None
         self._closed[key] = rig = self._held.pop(key)

@@ -149,7 +149,7 @@ class Testbed:
             raise
 
     def examine(self, limit_s: float = 0.0, on_wait: Callable[[Fitness, float], None] | None = None) -> Fitness:
-        """Returns whether this host is fit now; waits at most ``limit_s`` seconds until others leave it alone."""
+        """Returns the host's fitness; waits at most ``limit_s`` seconds until other processes leave its CPUs idle."""
         cpus = self._feasibility.measuring_cpus() or os.sched_getaffinity(0)
         fitness = wait_quiet(self.session, cpus, limit_s, on_wait)
         self.take_fitness(fitness)
@@ -216,7 +216,7 @@ class Testbed:
     def add_old(self, case: Case, candidate: Candidate) -> Case:
         """Returns the case of a baseline's version, with which the present one can be paired.
 
-        Raises UsageError if it is no workload any more.
+        Raises UsageError if it is no longer a workload.
         """
         old = self.candidates.add_old(case, candidate)
         self._binaries |= self.candidates.binaries

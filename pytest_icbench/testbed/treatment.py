@@ -56,7 +56,7 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topol
 def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
     """Returns the speed of a NIC's link in Mbit/s, before a rig takes the NIC.
 
-    None without a NIC, if its driver does not report a speed, and for an interface that is no device: a veth reports
+    None without a NIC, if its driver does not report a speed, and for an interface without a device: a veth reports
     10 Gbit/s, to which it is not limited.
     """
     if uplink is None:

@@ -259,7 +259,7 @@ def test_frames_that_are_too_long(pair: tuple[ByHand, ByHand]) -> None:
             'socket = "/run/none.sock"',
             "/run/none.sock cannot be used (No such file or directory): the swi",
         ),
-        ("memif", 'socket = "/etc/hostname"', "/etc/hostname is no socket"),
+        ("memif", 'socket = "/etc/hostname"', "/etc/hostname is not a socket"),
         ("vhost-user", "", "port vhost-user needs socket in the topology: add it"),
         ("vhost-user", 'interface = "eth0"', "gives it interface, not socket: take --icbench-port interface"),
         ("interface", 'socket = "/run/s"', "gives it socket, not interface: take --icbench-port vhost-user, vhost"),

@@ -139,7 +139,7 @@ def _problems_of_address(table: Table) -> Iterator[tuple[str, str]]:
             f"'{table.netmask}' is neither a number of bits from 1 to 31 nor such a mask ('255.255.255.0')",
         )
     if table.mac is not None and (int(table.mac[:2], 16) & 1 or table.mac == "00:00:00:00:00:00"):
-        yield "mac", f"{table.mac} is no address of a single station: take one that begins with 02"
+        yield "mac", f"{table.mac} is not an address of a single station: take one that begins with 02"
 
 
 def _problems_of_attached(table: Table, attached: AttachTarget) -> Iterator[tuple[str, str]]:
@@ -166,7 +166,7 @@ def _problems_of_attached(table: Table, attached: AttachTarget) -> Iterator[tupl
 def _cpu_problems(cpus: tuple[int, ...]) -> Iterator[str]:
     if not cpus:
         yield "the list is empty: name the CPU of the workload, or leave cpus out"
-    yield from (f"{cpu} is no CPU's number" for cpu in cpus if not 0 <= cpu <= _MAX_CPU)
+    yield from (f"{cpu} is not a CPU's number" for cpu in cpus if not 0 <= cpu <= _MAX_CPU)
     if len(set(cpus)) < len(cpus):
         yield f"{list(cpus)} names a CPU twice"
 
@@ -175,9 +175,9 @@ def _ip_problem(text: str) -> str | None:
     try:
         address = ipaddress.IPv4Address(text)
     except ipaddress.AddressValueError:
-        return f"'{text}' is no IPv4 address, as 198.18.1.1"
+        return f"'{text}' is not an IPv4 address, as 198.18.1.1"
     if address.is_multicast or address.is_unspecified or address.is_loopback:
-        return f"{text} is no address of a single host on a wire"
+        return f"{text} is not an address of a single host on a wire"
     return None
 
 

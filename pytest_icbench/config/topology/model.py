@@ -101,7 +101,7 @@ class Topology:
         return [container.endpoint_spec for container in self.members(pairs)]
 
     def endpoint_specs_of(self, case: Case) -> list[EndpointSpec] | None:
-        """Returns those of a case or of its reference link, whose endpoints are made where the case's are there."""
+        """Returns those of a case, or of its reference link, whose endpoints are made even if the case's exist."""
         if self.attaches and case.switch != ATTACH:
             return None
         return self.endpoint_specs(case.pairs)
@@ -156,7 +156,7 @@ class Topology:
 
 
 def explain_missing_topology() -> str:
-    """Returns why the path that is there cannot be measured without a topology that names containers."""
+    """Returns why an existing path cannot be measured without a topology that names containers."""
     return (
         f'{ATTACH} measures between containers that run already: name them in a topology (container = "docker:web1")'
         " and give it by --icbench-topology"

@@ -37,7 +37,7 @@ SOURCES = "100.64.0.0/10"
 POOL_FIRST, POOL_LAST = 1024, 65535
 #: Number of ports for flows at the pool's address.
 POOL_PORTS = POOL_LAST - POOL_FIRST + 1
-#: A policer's burst as a share of a second's frames, and its least size in frames.
+#: A policer's burst as a share of a second's frames, and its smallest size in frames.
 _BURST_SHARE, _BURST_LEAST = 0.005, 50
 #: Bytes of a frame's FCS, which the kernel does not count.
 FCS_BYTES = 4

@@ -45,7 +45,7 @@ _IP_AT, _KEY_AT, _TARGET_AT = 270, 278, 286
 _BY_SOURCE, _BY_TARGET = "00FF0000FFFFFFFF00000000FFFF0000", "00FF000000000000FFFFFFFF0000FFFF"
 _UDP, _ETHERNET = 17, 14
 _FIRST_FLOW_PORT, _LAST_PORT = 1024, 65535
-#: A policer's burst in seconds of its rate, and its least size in bytes, enough for a proof.
+#: A policer's burst in seconds of its rate, and its smallest size in bytes, enough for a proof.
 _BURST_S, _BURST_LEAST = 0.005, 16_000
 #: Output ports: to side a, to side b, and once more to side a. Two routes to one port would share their counter.
 _TO_A, _TO_B, _TO_FLOWS = 0, 1, 2

@@ -279,7 +279,7 @@ class Function(Protocol):
 
     @classmethod
     def least_cycles(cls, function: str) -> int:  # noqa: ARG003
-        """Returns the least number of busy cycles per frame. Pure."""
+        """Returns the minimum of busy cycles per frame. Pure."""
         return 0
 
     @classmethod

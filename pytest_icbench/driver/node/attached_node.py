@@ -77,7 +77,7 @@ def _target(name: str, netns: str, pid: int | None) -> Target:
     except ProvisionError as error:
         raise ProvisionError(f"{name}: {error}") from None
     if inode != Path(netns).stat().st_ino:
-        raise ProvisionError(f"{name}: {netns} is no network namespace")
+        raise ProvisionError(f"{name}: {netns} is not a network namespace")
     return Target(name, netns, inode, pid, None if pid is None else process_start_time(pid))
 
 

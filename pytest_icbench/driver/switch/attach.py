@@ -133,7 +133,7 @@ def _find_socket(target: Target, path: str) -> Path:
             f"{target.name}: {path} cannot be used ({error.strerror}): the switch has to serve it before"
         ) from None
     if not is_socket:
-        raise ProvisionError(f"{target.name}: {path} is no socket")
+        raise ProvisionError(f"{target.name}: {path} is not a socket")
     if len(str(full)) > SUN_PATH_MAX:
         raise ProvisionError(
             f"{target.name}: {full} is longer than the {SUN_PATH_MAX} bytes of a Unix socket's address"

@@ -154,7 +154,7 @@ def assign_vfs(root: Root, pf: Card, names: Sequence[str | None], free: Sequence
         names: VF of each endpoint, by PCI address or interface; None: a free one.
         free: indexes of the unused VFs.
 
-    Raises Unsupported for a name that is no unused VF of the card.
+    Raises Unsupported for a name that is not an unused VF of the card.
     """
     present = pci.virtual_functions(root, pf.pci)
     chosen: list[int | None] = []

@@ -89,4 +89,4 @@ def netdev(interface: str, api: str, *, ring: int, jumbo: bool) -> str:
         return (
             f"net_af_packet0,iface={interface},qpairs=1,blocksz=16384,framesz={frame},framecnt={frames},qdisc_bypass=1"
         )
-    raise ValueError(f"{api} is no DPDK driver for a kernel interface")
+    raise ValueError(f"{api} is not a DPDK driver for a kernel interface")

@@ -321,7 +321,7 @@ def parse_request_summary(raw: bytes | str) -> RequestSummary:
     """Parses the summary of ``ask``. Raises DamagedData if the line is no such summary."""
     where = "ask"
     if _header(raw, where).role != "ask":
-        raise DamagedData(f"{where}: this is no summary of ask: {_shown(raw)}")
+        raise DamagedData(f"{where}: this is not a summary of ask: {_shown(raw)}")
     counts, times = _decode(RequestCounts, raw, where), _decode(_RequestTimes, raw, where)
     return RequestSummary(
         counts,

@@ -90,7 +90,7 @@ def _neighbours(route: Any, interface: str) -> Any:
 
 
 def keep_neighbours(session: Holder, interface: str, netns: str, inode: int, strangers: Sequence[str]) -> None:
-    """Records the addresses that are no neighbours yet, and are to be none after the measurement.
+    """Records the addresses that are not neighbours before the measurement, and must not be afterwards.
 
     The kernel learns them as soon as packets flow. ``forget_neighbours`` removes them.
     """

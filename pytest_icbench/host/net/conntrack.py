@@ -72,7 +72,7 @@ def explain_misfit(root: Root, size: int) -> str | None:
 
 
 def set_size(changes: Changes, size: int) -> int:
-    """Sets the greatest number of connections of each namespace, which only the host can. Returns the table's buckets.
+    """Sets the maximum of connections of each namespace, which only the host can. Returns the table's buckets.
 
     Raises ProvisionError.
     """

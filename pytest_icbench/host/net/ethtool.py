@@ -150,7 +150,7 @@ def check_settings(settings: Mapping[str, str]) -> dict[str, str]:
         if key not in KEYS:
             raise ProvisionError(f"offloads: there is no '{key}': the offloads are {', '.join(KEYS)}")
         if key == RPS and not _MASK.fullmatch(value):
-            raise ProvisionError(f"offloads: rps = '{value}' is no mask of CPUs: write it in hexadecimal, as \"3\"")
+            raise ProvisionError(f"offloads: rps = '{value}' is not a mask of CPUs: write it in hexadecimal, as \"3\"")
         if key != RPS and value not in ("true", "false"):
             raise ProvisionError(f"offloads: {key} = '{value}' is neither true nor false")
     return dict(settings)

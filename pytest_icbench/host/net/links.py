@@ -212,7 +212,7 @@ def bypass_bridge_filters(netns: str) -> None:
 
 
 def set_bridge_ageing(name: str, seconds: float, netns: str | None = None) -> None:
-    """Sets the time after which a bridge forgets an address that it does not see."""
+    """Sets the time after which a bridge forgets an address that sends nothing."""
     with netlink(netns, doing=f"an ageing time of {seconds:g} s on the bridge {name}") as route:
         ticks = round(seconds * os.sysconf("SC_CLK_TCK"))
         route.link("set", index=link_index(route, name), kind="bridge", br_ageing_time=ticks)

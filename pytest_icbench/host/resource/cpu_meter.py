@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Asks the workload's ``distance`` how far CPUs are from each other, in one process that sleeps between questions."""
+"""Measures the distance between CPUs by the workload's ``distance``, in one process that sleeps between requests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def format_question(pairs: Sequence[CpuPair]) -> str:
 def parse_answer(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str | None]:
     """Returns the state in the program's answer, and the reason if it has no figures.
 
-    Raises DamagedData if it is no answer to the question.
+    Raises DamagedData if it does not answer the question.
     """
     reported = decode(_Answer, from_json(answer, "its answer"), "its answer").pairs
     if len(reported) != len(pairs):

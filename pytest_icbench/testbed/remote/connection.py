@@ -24,18 +24,18 @@ from pytest_icbench.version import package_version
 
 #: Version of the calls; raised with every change of what crosses the connection.
 PROTOCOL = 3
-#: How long the Python over there may take to answer, in seconds.
+#: How long the remote Python may take to answer, in seconds.
 CONNECT_S = 30.0
 #: How long a call may take, in seconds. The start of a switch can take half a minute.
 CALL_S = 120.0
-#: After a longer silence, in seconds, the other end takes this one for dead.
+#: After a longer silence, in seconds, the other end considers this one dead.
 SILENCE_S = 20.0
 _ALIVE_EVERY_S = 2.0
 ALIVE = "alive"
 #: The texts of an answer that is an error; ``reason`` and ``evidence`` of Invalid alone.
 _ERROR_TEXTS = ("error", "message", "reason", "evidence")
 
-#: Runs over there before anything of the package is imported: it says which version is installed.
+#: Runs on the remote host before the package is imported, and reports which version is installed.
 _FIRST = """
 import json, os, sys
 sys.path[:] = [part for part in sys.path if part]
@@ -66,7 +66,7 @@ def other_package(theirs: str | None, why: str, option: str, python: str = "") -
         theirs: its version; None if there is no package.
         why: the reason for a missing package.
         option: the one that names another Python.
-        python: version of the Python over there, with a blank before it.
+        python: version of the remote Python, with a blank before it.
     """
     ours = package_version()
     if theirs is None:
@@ -111,11 +111,11 @@ class Connection:
 
     Args:
         host: ``[USER@]HOST``.
-        python: path of the Python over there; None to look for one.
+        python: path of the remote Python; None to look for one.
 
     Attributes:
         wake: becomes readable when a reply arrives or the connection is lost.
-        python: version of the Python over there.
+        python: version of the remote Python.
         client: this host's address as the other end sees it; empty if the other end does not know it.
 
     Raises UsageError in one sentence if such a Python cannot be reached, or has another version of the package.
@@ -261,7 +261,7 @@ class Connection:
         why = self._damage or ssh_command.explain_loss(self._words())
         return ConnectionLost(
             f"the connection to the remote host was lost{f' ({why})' if why else ''}: it cleans up by itself,"
-            " and the next case connects anew"
+            " and the next case connects again"
         )
 
     def quiet(self) -> None:

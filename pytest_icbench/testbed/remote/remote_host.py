@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The second host of a run. The first question connects to it, the first rig holds it, and it is given back at the end.
 
-A lost connection costs the case that used it. The next case connects anew, and what the lost one left is undone then.
+A lost connection costs the case that used it. The next case connects again, and then undoes what the lost one left.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ def examine_remote(host: str, python: str | None, pf: str | None, asked: Collect
 
     Args:
         host: ``[USER@]HOST``.
-        python: path of the Python over there; None to look for one.
+        python: path of the remote Python; None to look for one.
         pf: the card that ``sriov`` is to use there.
         asked: the switches to examine there, as ``testbed.doctor.examine`` takes them.
 

@@ -17,7 +17,7 @@ from pytest_icbench.testbed.host_rig import HostPart, HostRig
 from pytest_icbench.testbed.remote.connection import CALL_S, Connection, Reply
 from pytest_icbench.testbed.remote.host_calls import HOST_CALLS, RIG_CALLS, BuildAnswer
 
-#: How much longer than its timeout a poll over there may take, in seconds.
+#: How much longer than its timeout a remote poll may take, in seconds.
 _POLL_MARGIN_S = 10.0
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class TwoHostRig(HostPart):
         self.there = there
         self._uplinks = uplink_here, uplink_there
         self.away: tuple[int, ...] = ()
-        #: Reply of a poll over there that has not been fetched yet. The poll ends early when there is another call.
+        #: Reply of a remote poll that has not been fetched yet. The poll ends early when there is another call.
         self._pending: Reply | None = None
         self._launch: str | None = None
 

@@ -17,14 +17,14 @@ OPTIONS = (
     *("-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
     *("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes"),
 )
-#: Message of the shell over there if it finds no Python.
+#: Message of the remote shell if it finds no Python.
 _NO_PYTHON = "icbench-remote: no Python"
 #: Exit code of ssh itself, as against one of the command.
 SSH_FAILED = 255
 
 _SUDO = "let the user run Python by sudo without a password there, or name root@HOST"
 
-#: Patterns of messages of ssh, sudo and the shell over there, each with its meaning. The first that matches counts. The
+#: Patterns of messages of ssh, sudo and the remote shell, each with its meaning. The first that matches counts. The
 #: messages contain names and addresses of hosts. They are not quoted, because the meaning can get into a report.
 _REFUSALS = (
     (
@@ -62,7 +62,7 @@ _REFUSALS = (
 )
 _LOSSES = (
     ("not responding|timed out", "nothing was heard from it any more"),
-    ("closed by", "it was closed over there"),
+    ("closed by", "it was closed at the other end"),
     ("reset|Broken pipe", "it was cut"),
     ("[Uu]nreachable|No route to host", "there was no way to it any more"),
 )
@@ -75,7 +75,7 @@ _BOOTSTRAP = "import os,sys;os.environ['SSH_CONNECTION']=sys.argv[1];exec(eval(s
 
 
 def remote_command(pythons: Sequence[str]) -> str:
-    """Returns the command for the login shell over there, which starts the first existing Python, as root."""
+    """Returns the command for the remote login shell, which starts the first existing Python, as root."""
     script = (
         'sudo=; [ "$(id -u)" = 0 ] || sudo="sudo -n"; '
         f"for python in {' '.join(pythons)}; do "
@@ -87,7 +87,7 @@ def remote_command(pythons: Sequence[str]) -> str:
 
 
 def gateway_spec(host: str, python: str | None, log: Path, process: Path) -> str:
-    """Returns execnet's specification of a local process whose pipes lead to a Python over there.
+    """Returns execnet's specification of a local process whose pipes lead to a remote Python.
 
     Args:
         python: the user's choice; None: one at the same path as here, else ``python3``.

@@ -65,17 +65,20 @@ def test_whatever_differs_can_be_a_candidate(files: Path) -> None:
     [
         ("testpmd:d=lib:none", "testpmd:d: there is no directory .*none"),
         ("testpmd:d=lib:.", "testpmd:d: .* has no shared libraries"),
-        ("workload:d=image:.", "workload:d: .* is no root directory of an image: it has no usr; unpack one there"),
+        ("workload:d=image:.", "workload:d: .* is not a root directory of an image: it has no usr; unpack one there"),
         ("workload:d=api:udpp", "workload:d: there is no API 'udpp'; did you mean udp?"),
         (
             "host:d=sysctl:busy_poll",
-            "host:d: 'busy_poll' is no kernel option that may be set here; give net.NAME=VALUE",
+            "host:d: 'busy_poll' is not a kernel option that may be set here; give net.NAME=VALUE",
         ),
-        ("host:d=sysctl:kernel.core_pattern=x", "host:d: 'kernel.core_pattern=x' is no kernel option that may be set"),
-        ("host:d=sysctl:net/../kernel/core_pattern=x", "host:d: 'net/../kernel/core_pattern=x' is no kernel option"),
-        ("host:d=sysctl:net.core..x=1", "host:d: 'net.core..x=1' is no kernel option"),
-        ("host:d=sysctl:vm.nr_hugepages=5", "host:d: 'vm.nr_hugepages=5' is no kernel option"),
-        ("host:d=sysctl:net.core.busy_poll=", "host:d: 'net.core.busy_poll=' is no kernel option"),
+        (
+            "host:d=sysctl:kernel.core_pattern=x",
+            "host:d: 'kernel.core_pattern=x' is not a kernel option that may be set",
+        ),
+        ("host:d=sysctl:net/../kernel/core_pattern=x", "host:d: 'net/../kernel/core_pattern=x' is not a kernel option"),
+        ("host:d=sysctl:net.core..x=1", "host:d: 'net.core..x=1' is not a kernel option"),
+        ("host:d=sysctl:vm.nr_hugepages=5", "host:d: 'vm.nr_hugepages=5' is not a kernel option"),
+        ("host:d=sysctl:net.core.busy_poll=", "host:d: 'net.core.busy_poll=' is not a kernel option"),
         (
             "workload:a=api:udp\nhost:a=sysctl:vm.swappiness=1",
             "workload:a and host:a would have the same ids; rename one",

@@ -291,7 +291,7 @@ def test_settings_and_dimension() -> None:
         ((), {"switch": []}, "switch: no value"),
         ((), {"packet_size": 63}, "packet_size: 63 is outside 64 to 9216"),
         ((), {"packet_size": [64, None]}, "packet_size: None is neither a number nor a text"),
-        ((), {"packet_size": 64.5}, "packet_size: '64.5' is no whole number"),
+        ((), {"packet_size": 64.5}, "packet_size: '64.5' is not a whole number"),
         ((), {"burst": -1}, "burst: '-1' is no number"),
         ((), {"pairs": 0}, "pairs: 0 is outside 1 to"),
         ((), {"rate": "quick"}, "rate: unknown rate 'quick'"),

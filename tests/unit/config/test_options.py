@@ -165,19 +165,19 @@ def test_a_second_program_of_a_switch_is_refused(tmp_path: Path) -> None:
         ({"api": "tcp"}, "there is no API 'tcp'; known are udp"),
         ({"switch": " "}, "--icbench-switch: no value"),
         ({"precision": "3"}, "write 3% or 0.03"),
-        ({"precision": "x"}, "'x' is no precision"),
+        ({"precision": "x"}, "'x' is not a precision"),
         ({"precision": "nan"}, "outside 0.001 to 0.5"),
         ({"duration": "0"}, "--icbench-duration: 0 s is outside"),
         ({"duration": "-1"}, "'-1' is no time"),
         ({"duration": "1 week"}, "is no time"),
         ({"repeats": "0"}, "--icbench-repeats: 0 is outside 1 to"),
         ({"repeats": "1 2"}, "one number is required"),
-        ({"ring": "300"}, "300 is no power of two"),
+        ({"ring": "300"}, "300 is not a power of two"),
         ({"placement": "best"}, "'best' is none of auto, dedicated, cooperative"),
         ({"hugepage_size": "4k"}, "'4k' is none of 2M, 1G"),
         ({"icbench_strict": "perhaps"}, "icbench_strict: 'perhaps' is neither yes nor no"),
         ({"thresholds": "/nowhere.toml"}, "--icbench-thresholds: there is no file /nowhere.toml"),
-        ({"reports": "/proc/version"}, "--icbench-reports: /proc/version is no directory"),
+        ({"reports": "/proc/version"}, "--icbench-reports: /proc/version is not a directory"),
         *(
             ({name: "/" + "9" * 300}, f"--icbench-{name}: '/{'9' * 79}' cannot be examined (File name too long): give")
             for name in ("thresholds", "reports", "baselines")

@@ -73,9 +73,9 @@ def test_other_noisy_neighbours_are_refused(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("l2", "'l2' is no isolation: write none, l3, or cat: with the cache ways of two to four parts"),
-        ("cat:12", "'cat:12' is no isolation"),
-        ("cat:1-1-1-1-1", "'cat:1-1-1-1-1' is no isolation"),
+        ("l2", "'l2' is not an isolation: write none, l3, or cat: with the cache ways of two to four parts"),
+        ("cat:12", "'cat:12' is not an isolation"),
+        ("cat:1-1-1-1-1", "'cat:1-1-1-1-1' is not an isolation"),
         ("cat:11-0", "'cat:11-0' leaves a part without any way of the cache"),
     ],
 )

@@ -57,7 +57,7 @@ def test_every_end_has_its_sentence(words: str, sentence: str) -> None:
     ("words", "meaning"),
     [
         ("Timeout, server b3.example.org not responding.", "nothing was heard from it any more"),
-        ("Connection to 2001:db8::7 closed by remote host.", "it was closed over there"),
+        ("Connection to 2001:db8::7 closed by remote host.", "it was closed at the other end"),
         ("client_loop: send disconnect: Broken pipe", "it was cut"),
         ("Read from remote host b3.example.org: Connection reset by peer", "it was cut"),
         ("b3.example.org is on fire", None),

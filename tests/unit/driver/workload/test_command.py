@@ -131,7 +131,7 @@ def test_af_xdp_gets_the_ring_that_it_cannot_do_without() -> None:
 def test_a_socket_technique_needs_a_kernel_interface() -> None:
     with pytest.raises(ValueError, match="api raw needs a kernel interface, the endpoint is a memif port"):
         argv(Memif(A, "/s"), "raw")
-    with pytest.raises(ValueError, match="udp is no DPDK driver"):
+    with pytest.raises(ValueError, match="udp is not a DPDK driver"):
         eal_arguments(VETH, "udp", cpu=0, ring=256, jumbo=False)
 
 
