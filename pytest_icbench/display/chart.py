@@ -26,6 +26,20 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Axes:
+    """The columns of a chart's two axes, and the scale of the horizontal one.
+
+    Attributes:
+        equal: whether both have the scale of the values, and a thin line at y = x is drawn; otherwise the horizontal
+            axis is logarithmic, with a tick at every value.
+    """
+
+    x: Column
+    y: Column
+    equal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A chart with its data.
 
@@ -104,38 +118,34 @@ def interval_columns(x: Column, y: Column) -> tuple[Column, ...]:
 
 
 def interval_spec(
-    x: Column,
-    y: Column,
+    axes: Axes,
     rows: Sequence[Sequence[Any]],
     order: Sequence[str],
     *,
-    log_x: bool = False,
-    equal: bool = False,
     beside: Column | None = None,
     extra: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Returns a chart of marks with intervals over ``x``, one line a series; published values are hollow diamonds.
+    """Returns a chart of marks with intervals over an axis, one line a series; published values are hollow diamonds.
 
     Args:
         rows: the data in the order of ``interval_columns``.
         order: all series of the page.
-        log_x: whether the axis is logarithmic, with a tick at every value.
-        equal: whether a thin line at y = x is drawn; both axes then have the scale of the values.
         beside: a second value of each point, drawn as a cross; it follows the other columns in ``rows``.
         extra: further layers, below the others.
     """
+    x, y = axes.x, axes.y
     series = sorted({row[1] for row in rows if row[7] == MEASURED}, key=order.index)
     look = theme.series_scales(series, order)
     colour = theme.encoding("color", look)
     values = sorted({row[2] for row in rows})
     x_axis: dict[str, Any] = {"title": x.title, "labelSeparation": 6}
-    x_scale: dict[str, Any] = {"zero": True}
-    if log_x:
-        x_axis |= {"values": values, "labelExpr": _staggered(values), "labelOverlap": False}
-        x_scale = {"type": "log", "base": 2, "padding": 24, "nice": False}
-    elif equal:
+    x_scale: dict[str, Any]
+    if axes.equal:
         x_axis["title"] = f"{x.title}@kind"
         x_scale = {"@scale": x.name}
+    else:
+        x_axis |= {"values": values, "labelExpr": _staggered(values), "labelOverlap": False}
+        x_scale = {"type": "log", "base": 2, "padding": 24, "nice": False}
     y_scale = {"@scale": y.name}
     # A longer title would not fit beside the axis; the caption says what a cross is.
     y_title = (y.title if beside is None else f"{y.title}; {CROSS}: {beside.name}") + "@kind"
@@ -149,9 +159,9 @@ def interval_spec(
     measured = [{"filter": f"datum.source === '{MEASURED}'"}]
     published = [{"filter": f"datum.source !== '{MEASURED}'"}]
     # Beside the line of equal values a point that is moved aside would lie above or below it.
-    aside = {} if equal else {"xOffset": {"expr": offsets(series)}}
+    aside = {} if axes.equal else {"xOffset": {"expr": offsets(series)}}
     layers: list[dict[str, Any]] = [*extra]
-    if equal:
+    if axes.equal:
         least, greatest = min(values, default=0.0), max(values, default=1.0)
         line = [{x.name: end, y.name: end} for end in (least, greatest)]
         layers.append(

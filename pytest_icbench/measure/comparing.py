@@ -38,6 +38,19 @@ class Allowances:
 
 
 @dataclass(frozen=True, slots=True)
+class Criteria:
+    """What decides a comparison.
+
+    Attributes:
+        allowed: how much worse the candidate may be.
+        cases: number of comparisons in the session, which share its rate of errors.
+    """
+
+    allowed: Allowances
+    cases: int
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """The pairs of one figure so far, in order of time.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import UsageError
@@ -13,11 +12,11 @@ from pytest_icbench.measure.cpu_allocations import by_cpu_allocation
 from pytest_icbench.measure.noisy_neighbours import FEWEST_PAIRS, with_effect
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.strategy.search import SearchStrategy
 from pytest_icbench.measure.strategy.sweep import SweepStrategy
-from pytest_icbench.measure.summary.summarize import Environment, summarize
+from pytest_icbench.measure.summary.summarize import summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
@@ -31,30 +30,23 @@ STRATEGIES: tuple[tuple[Callable[[Rate], bool], type[Strategy]], ...] = (
 
 
 def measure(
-    rig: MeasuredRig,
-    reference_rig: MeasuredRig | None,
-    case: Case,
+    measured: Side,
     settings: Settings,
+    reference: Side | None = None,
     on_progress: OnProgress | None = None,
     *,
-    around: Environment | None = None,
-    reference: Case | None = None,
-    api: str | None = None,
-    executable: Path | None = None,
     part: Part | None = None,
     application: Application | None = None,
 ) -> Measurement:
     """Measures a case on its rig, interleaved with its reference link.
 
     Args:
-        rig: built and running.
-        reference_rig: built; without one, or with ``settings.reference`` off, there is no ``ratio_to_reference``. The
-            two never run at once: at the end ``rig`` runs and the reference is paused.
-        reference: the case as the reference rig sees it; by default ``case`` itself.
-        api: the technique for a case that names none; both rigs use it.
+        measured: the case on its rig, built and running.
+        reference: the reference on its rig, built; without one, or with ``settings.reference`` off, there is no
+            ``ratio_to_reference``. The two rigs never run at once: at the end that of the case runs and that of the
+            reference is paused.
         part: the round that this is; the measurement is then that of all rounds so far. Only for launches of one kind.
         application: the server and the client of a case that names some.
-        around: the environment of the figures; read from the rig by default.
 
     Returns:
         The measurement; its verdict is None, or INVALID with a reason.
@@ -63,25 +55,14 @@ def measure(
         WorkloadError: a process failed; with the tail of its log.
         ProvisionError: a rig could not be built anew, paused or resumed.
     """
-    return Measuring(
-        (rig, reference_rig),
-        case,
-        settings,
-        on_progress,
-        around=around,
-        reference=reference,
-        api=api,
-        executable=executable,
-        application=application,
-    ).run(part)
+    return Measuring(measured, settings, reference, on_progress, application=application).run(part)
 
 
 class Measuring:
     """A case that is being measured on its rigs, beside which others run between its turns.
 
     Args:
-        rigs: the case's and its reference link's. Others are as those of ``measure``.
-        complete: adds what only the caller knows to the result.
+        complete: adds what only the caller knows to the result. Others are as those of ``measure``.
 
     Attributes:
         strategy: runs its launches.
@@ -89,29 +70,21 @@ class Measuring:
 
     def __init__(
         self,
-        rigs: tuple[MeasuredRig, MeasuredRig | None],
-        case: Case,
+        measured: Side,
         settings: Settings,
+        reference: Side | None = None,
         on_progress: OnProgress | None = None,
         *,
-        around: Environment | None = None,
-        reference: Case | None = None,
-        api: str | None = None,
-        executable: Path | None = None,
         application: Application | None = None,
         complete: Callable[[Measurement], Measurement] = lambda measurement: measurement,
     ) -> None:
-        self._rig, reference_rig = rigs
-        self._case, self._around, self._complete = case, around, complete
-        launched, launched_reference = (replace(item, api=item.api or api) for item in (case, reference or case))
-        second_rig = reference_rig if settings.reference or case.noisy_neighbour is not None else None
+        self._measured, self._complete = measured, complete
+        case = measured.case
+        if not settings.reference and case.noisy_neighbour is None:
+            reference = None
         if case.noisy_neighbour is not None:
             settings = replace(settings, min_launches=max(settings.min_launches, FEWEST_PAIRS))
-        self.strategy = strategy_of(case)(
-            self._rig, second_rig, launched, launched_reference, case.id, settings, on_progress, executable
-        )
-        if application is not None:
-            self.strategy.run_by(application)
+        self.strategy = strategy_of(case)(measured, reference, settings, on_progress, application)
 
     def run(self, part: Part | None = None) -> Measurement:
         """Runs all launches, or those of one round. Returns and raises as ``measure`` does."""
@@ -133,10 +106,8 @@ class Measuring:
 
     def result(self) -> Measurement:
         """Returns the measurement of the launches that were run."""
-        rig, case, strategy, around = self._rig, self._case, self.strategy, self._around
-        if around is None:
-            around = Environment(placement=rig.placement.policy, endpoints=tuple(rig.endpoints))
-        around = replace(around, shared=rig.placement.shared)
+        rig, case, strategy = self._measured.rig, self._measured.case, self.strategy
+        around = self._measured.environment(shared=rig.placement.shared)
         gathered = strategy.of_one_state()
         measurement = strategy.finish(summarize(case, strategy.settings, gathered, around), around)
         works = by_cpu_allocation(strategy.functions.work, case, gathered.launches, gathered.reference)

@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.comparing import Criteria
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.strategy.side_by_side import PairStrategy
 from pytest_icbench.measure.summary.gathered import LaunchLog
 from pytest_icbench.measure.summary.states import split_by_state
-from pytest_icbench.measure.summary.summarize import Environment, summarize
+from pytest_icbench.measure.summary.summarize import summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.measurement import Measurement
@@ -33,29 +33,20 @@ def check_comparable(case: Case) -> None:
 
 
 def measure_versions(
-    rigs: tuple[MeasuredRig, MeasuredRig],
-    case: Case,
+    candidate: Side,
+    base: Side,
     settings: Settings,
-    allowed: Allowances,
-    cases: int,
-    around: tuple[Environment, Environment],
-    *,
-    base: Case | None = None,
-    apis: tuple[str | None, str | None] = (None, None),
+    criteria: Criteria,
     on_progress: OnProgress | None = None,
-    executables: tuple[Path | None, Path | None] = (None, None),
+    *,
     application: Application | None = None,
 ) -> tuple[Measurement, Measurement]:
     """Measures a candidate beside its base.
 
     Args:
-        rigs: the candidate's, running, and the base's, paused; at the end they are so again.
-        case: the candidate's case.
-        allowed: how much worse the candidate may be.
-        cases: number of comparisons in the session.
-        around: the environment of each side's figures.
-        base: the base's case; None: that of the candidate.
-        apis: the techniques of both sides' endpoints; None: that of the case.
+        candidate: the candidate on its rig, running.
+        base: its base on another rig, paused. At the end the rigs are as before.
+        criteria: what decides the comparison.
         application: the server and the client of a case that names some.
 
     Returns:
@@ -64,40 +55,38 @@ def measure_versions(
     Raises:
         UsageError: the rate is a search or a sweep. Errors of ``measure`` pass through.
     """
-    check_comparable(case)
-    both = case, base or case.base
-    launched = [replace(each, api=api or each.api) for each, api in zip(both, apis, strict=True)]
-    strategy = PairStrategy(*rigs, launched[0], settings, allowed, cases, on_progress, executables)
-    strategy.reference = launched[1]
-    strategy.case_id, strategy.base_id = both[0].id, both[1].id
-    if application is not None:
-        strategy.run_by(application)
+    check_comparable(candidate.case)
+    strategy = PairStrategy(candidate, base, settings, criteria, on_progress, application)
     strategy.run_and_leave()
     gathered = split_by_state(strategy.gathered)  # both sides in one state
-    shared = [len(set(rig.placement.endpoints)) < len(rig.placement.endpoints) for rig in rigs]
-    sides = [
+    logs = [
         LaunchLog(
             launches=launches,
             rejected=rejected,
             invalid=gathered.invalid,
             faults=gathered.faults,
-            repeated=[launch for launch in gathered.repeated if launch.repeated == side],
-            others=[replace(launch, repeated="case") for launch in gathered.others if launch.repeated == side],
+            repeated=[launch for launch in gathered.repeated if launch.repeated == phase],
+            others=[replace(launch, repeated="case") for launch in gathered.others if launch.repeated == phase],
             ended_by=gathered.ended_by,
             started_at=gathered.started_at,
             duration_s=gathered.duration_s,
             clock_step_s=gathered.clock_step_s,
         )
-        for launches, rejected, side in (
+        for launches, rejected, phase in (
             (gathered.launches, gathered.rejected, "case"),
             (gathered.reference, [], "reference"),
         )
     ]
     now, then = (
-        summarize(measured, settings, side, replace(surroundings, shared=crowded))
-        for measured, side, surroundings, crowded in zip(both, sides, around, shared, strict=True)
+        summarize(side.case, settings, log, side.environment(shared=_shares_a_cpu(side.rig)))
+        for side, log in zip((candidate, base), logs, strict=True)
     )
     return with_comparison(now, strategy.comparison), then
+
+
+def _shares_a_cpu(rig: MeasuredRig) -> bool:
+    """Whether two endpoints of a rig on one host have the same CPU."""
+    return len(set(rig.placement.endpoints)) < len(rig.placement.endpoints)
 
 
 def with_comparison(now: Measurement, comparison: SideBySide | None) -> Measurement:

@@ -25,12 +25,13 @@ from pytest_icbench.host.process import allow_files
 from pytest_icbench.host.resource.frequency import prepare_cpus
 from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.kinds.runs import RUNS
-from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.comparing import Allowances, Criteria
 from pytest_icbench.measure.measure import Measuring
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.measure.versions import measure_versions
 from pytest_icbench.model.candidate import WORKLOAD, Candidate, candidate_key
@@ -330,14 +331,13 @@ class Testbed:
         if self.remote is not None and case.remote:
             around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
         application, around = add_application(case, around)
+        api = case.resolved_api(self.catalogue[case.switch])
+        link = reference or case
         return Measuring(
-            seen,
-            case,
+            Side(seen[0], case, api=api, around=around),
             settings,
+            None if seen[1] is None else Side(seen[1], link, api=link.api or api),
             on_progress,
-            around=around,
-            reference=reference,
-            api=case.resolved_api(self.catalogue[case.switch]),
             application=application,
             complete=partial(add_ports, rig=rig),
         )
@@ -359,24 +359,16 @@ class Testbed:
             allowed: the slowdown that the candidate may have.
             cases: number of comparisons of the run.
         """
-        case, base = sides
+        case, _ = sides
         cls = self.catalogue[case.switch]
-        apis = tuple(self.candidates.resolve(each).resolved_api(cls) for each in (case, base))
         application, now_around = add_application(case, self._around(rigs[0]))
         _, base_around = add_application(case, self._around(rigs[1]))
-        now, then = measure_versions(
-            rigs,
-            case,
-            settings,
-            allowed,
-            cases,
-            (now_around, base_around),
-            application=application,
-            base=base,
-            apis=(apis[0], apis[1]),
-            on_progress=on_progress,
-            executables=(self.candidates.workload(case), self.candidates.workload(base)),
+        candidate, base = (
+            Side(rig, each, self.candidates.resolve(each).resolved_api(cls), self.candidates.workload(each), around)
+            for rig, each, around in zip(rigs, sides, (now_around, base_around), strict=True)
         )
+        criteria = Criteria(allowed, cases)
+        now, then = measure_versions(candidate, base, settings, criteria, on_progress, application=application)
         return add_ports(now, rigs[0]), add_ports(then, rigs[1])
 
     def _around(self, rig: Rig) -> Environment:

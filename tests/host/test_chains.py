@@ -11,6 +11,7 @@ from pytest_icbench.driver.function.forwarder import ForwarderFunction
 from pytest_icbench.driver.function.protocol import FunctionSpec
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
@@ -43,7 +44,7 @@ DELAY_NS = 20_000_000
 def test_a_chain_does_its_work_and_its_accounts_agree(session: HostSession, case: Case) -> None:
     case = case.sending(rate=Rate(5_000))
     with through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     works = found.functions or ()
     assert [(work.pair, work.hop) for work in works] == [
@@ -76,7 +77,7 @@ class DropsAtHopFour(ForwarderFunction):
 def test_the_hop_that_drops_one_in_a_thousand_of_ten_is_named(session: HostSession) -> None:
     case = Case("veth", Frames(rate=Rate(8_000)), function="leaky", chain=10, api="raw-mmsg")
     with in_place(DropsAtHopFour), through(session, case) as rig:
-        found = measure(rig, None, case, TWICE)
+        found = measure(Side(rig, case), TWICE)
     assert (found.verdict, found.evidence) == (None, None)
     (account,) = found.frames.chains or ()
     assert account.sent == account.received + sum(account.lost_by_hop)
@@ -94,7 +95,7 @@ def test_the_round_trip_grows_with_the_delay_of_each_hop(session: HostSession) -
     for chain in (1, 4):
         case = Case("veth", Frames(burst=1, rate=Rate(200)), function="delay20ms", chain=chain, dimension="latency")
         with through(session, case) as rig:
-            found = measure(rig, None, case, settings)
+            found = measure(Side(rig, case), settings)
         assert (found.verdict, found.evidence) == (None, None)
         (launch,) = found.per_launch
         assert launch.rtt is not None

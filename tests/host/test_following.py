@@ -12,6 +12,7 @@ from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
@@ -38,7 +39,7 @@ CYCLES = 2_000_000
 def test_a_change_arrives_after_the_delay_of_the_path(session: HostSession) -> None:
     case = Case("forward-raw", Frames(burst=1, rate=Rate(trace=TRACE)), mode="delay200000us")
     with built(session, case) as rig:
-        found = measure(rig, None, case, SETTINGS.following(TRACE))
+        found = measure(Side(rig, case), SETTINGS.following(TRACE))
     assert (found.verdict, found.evidence, found.metric) == (None, None, "trace")
     assert found.frames.followed is not None
     assert [(one.second, one.from_pps, one.to_pps) for one in found.frames.followed] == [(1, 200, 1000), (2, 1000, 200)]
@@ -57,7 +58,7 @@ def test_the_time_to_follow_is_that_of_the_queue_before_a_known_capacity(session
     placement = plan(Topology.read(session.root), workers=1, endpoints=2, policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch)
     with running(Rig(case, placement, session, "lxc")) as rig:
-        found = measure(rig, None, case, SETTINGS.following(step))
+        found = measure(Side(rig, case), SETTINGS.following(step))
     assert (found.verdict, found.evidence, found.frames.lost) == (None, None, 0)
     (launch,) = found.per_launch
     assert launch.tsc_hz is not None

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.load import Frames
@@ -29,7 +30,7 @@ BOTH = replace(Traffic(), both=True)
 def account_for(session: HostSession, case: Case) -> None:
     """Measures a case of 30 % of ACL-dropped flows and looks at its accounts."""
     with through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     assert found.frames.sent == found.frames.received + found.frames.lost + found.frames.acl_drops
     sent = (

@@ -19,6 +19,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames
@@ -64,7 +65,7 @@ def test_a_function_that_dies_makes_one_sentence(session: HostSession) -> None:
         functions._functions[1, 1].stop()
         with pytest.raises(ProvisionError, match="function wire of pair 1 was stopped"):
             rig.check()
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.reason) == ("INVALID", "died")
 
 
@@ -151,7 +152,7 @@ def test_a_function_that_answers_by_icmp_in_mid_run_makes_one_sentence(session: 
     session.configs = {"function:linux": {"nft": quota}}
     case = Case("veth", Frames(rate=Rate(20_000)), function="route", api="udp-mmsg")
     with through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert found.verdict == "INVALID"
     assert found.reason in ("stalled", "no-forwarding")
     assert "\n" not in (found.evidence or "")

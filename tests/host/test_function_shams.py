@@ -18,6 +18,7 @@ from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
@@ -50,7 +51,7 @@ def test_a_function_that_does_not_swap_is_found_by_its_first_frame(session: Host
 
     case = Case("veth", function="sham", api="raw")
     with in_place(Sham), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert "frame 1 of 20 from a to b (198.18.1.1:1024" in (found.evidence or "")
     assert "has to pass with its MAC addresses swapped, but arrived as" in (found.evidence or "")
@@ -81,7 +82,7 @@ def test_flows_that_do_nothing_are_found(session: HostSession, function: str, wo
 
     case = Case("ovs", function=function)
     with in_place(Nothing), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert re.search(words, found.evidence or ""), found.evidence
 
@@ -120,7 +121,7 @@ def test_a_wire_in_the_place_of_a_function_is_found(
 ) -> None:
     case = Case("veth", function=function, api="raw")
     with in_place(cls), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert re.search(words, found.evidence or ""), found.evidence
 
@@ -148,7 +149,7 @@ class RouterForLinux(LinuxFunction):
 def test_a_router_that_does_no_more_is_found(session: HostSession, function: str, words: str) -> None:
     case = Case("veth", Frames(rate=Rate(30_000)), function=function, api="raw-mmsg")
     with in_place(RouterForLinux), through(session, case) as rig:
-        found = measure(rig, None, case, UNDISTURBED)
+        found = measure(Side(rig, case), UNDISTURBED)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence
     assert re.search(words, found.evidence or ""), found.evidence
 
@@ -174,7 +175,7 @@ class RouterForGateway(LinuxFunction):
 def test_a_gateway_that_does_not_inspect_is_found(session: HostSession) -> None:
     case = Case("veth", function="nat+acl10+inspect50", api="raw-mmsg")
     with in_place(RouterForGateway), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     words = "frame 31 of 41 from a .* has to be denied: rule 1 of the inspection is for it, but arrived as 198.18.1.16"
     assert re.search(words, found.evidence or ""), found.evidence
@@ -192,7 +193,7 @@ def test_acl_drop_frames_that_pass_are_found_by_the_accounts_of_a_launch(session
     traffic = Traffic().with_labels("10", None)
     case = Case("veth", Frames(traffic=traffic, rate=Rate(20_000)), function="acl10+deny30", api="raw-mmsg")
     with in_place(LaxRouter), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence
     words = r"function acl10\+deny30 of pair 1: [\d,]+ frames of flows that it has to deny arrived at recv of pair 1"
     assert re.search(words, found.evidence or ""), found.evidence
@@ -215,6 +216,6 @@ class Cheap(ForwarderFunction):
 def test_a_wire_that_should_cost_cycles_is_found(session: HostSession) -> None:
     case = Case("veth", Frames(rate=Rate(2000)), function="cost200000", api="raw-mmsg")
     with in_place(Cheap), through(session, case) as rig:
-        found = measure(rig, None, case, UNDISTURBED)
+        found = measure(Side(rig, case), UNDISTURBED)
     assert (found.verdict, found.reason) == ("INVALID", "function"), found.evidence
     assert re.search(r"a frame cost it [\d,]+ cycles, and has to cost 200,000", found.evidence or ""), found.evidence

@@ -17,6 +17,7 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.load import Frames
@@ -56,7 +57,7 @@ def test_a_function_does_its_work_between_the_ends(session: HostSession, case: C
 def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
     case = Case("veth", Frames(rate=Rate(20_000)), function="cost1000", api="udp-mmsg")
     with through(session, case) as rig:
-        found = measure(rig, None, case, TWICE)
+        found = measure(Side(rig, case), TWICE)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
     assert (work.taken or 0) >= found.frames.sent > 0
@@ -75,7 +76,7 @@ def test_a_figure_through_a_function_has_its_work(session: HostSession) -> None:
 def test_both_ends_send_through_a_function(session: HostSession, case: Case) -> None:
     case = case.sending(traffic=Traffic(both=True))
     with through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     ways = {way.direction: way for way in found.frames.per_direction}
     assert sorted(ways) == ["ab", "ba"]
@@ -98,7 +99,7 @@ def test_functions_side_by_side_each_do_their_work(session: HostSession, case: C
     """Rows D1 and D4 of the published experiments in short."""
     case = replace(case, pairs=number)
     with through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     assert [work.pair for work in found.functions or ()] == list(case.path.numbers)
     assert all(
@@ -151,7 +152,7 @@ def test_a_function_works_at_every_interface_of_the_kernel(session: HostSession,
         (counter,) = rig.functions()
         assert abs((counter.acl_drops or 0) - acl_drops) <= 1
         assert preflight(rig, case, SHORT) is None
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.evidence) == (None, None)
 
 
@@ -161,7 +162,7 @@ def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each
     traffic = Traffic().with_labels(NEW, None)
     case = Case("veth", Frames(traffic=traffic, rate=Rate(50_000)), function="nat+firewall+table5k", api="raw-mmsg")
     with through(session, case) as rig:
-        found = measure(rig, None, case, TWICE)
+        found = measure(Side(rig, case), TWICE)
     assert (found.verdict, found.evidence) == (None, None)
     (account,), (work,) = found.frames.chains or (), found.functions or ()
     assert account.table_full == account.lost == account.sent - account.received > 0
@@ -174,7 +175,7 @@ def test_each_frame_of_new_flows_is_a_session_and_a_full_table_accounts_for_each
 def test_a_table_of_ovs_has_as_many_sessions_as_it_is_set_to(session: HostSession, function: str) -> None:
     case = Case("ovs", Frames(traffic=Traffic().with_labels(NEW, None), rate=Rate(20_000)), function=function)
     with through(session, case) as rig:
-        found = measure(rig, None, case, TWICE)
+        found = measure(Side(rig, case), TWICE)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
     if function == "firewall+table5k":
@@ -208,7 +209,7 @@ def test_l3fwd_routes_between_virtio_user_ports(session: HostSession) -> None:
     with through(session, case) as rig:
         assert rig.prove() is None
     with in_place(WireForL3fwd), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert re.search("frame 1 of 20 from a .* with TTL 63 .* but arrived as .* TTL 64", found.evidence or "")
 
@@ -266,7 +267,7 @@ def test_a_wire_in_the_place_of_functions_over_vhost_user_is_found(
 ) -> None:
     case = Case("testpmd", function=function)
     with in_place(cls), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert re.search(words, found.evidence or ""), found.evidence
 
@@ -284,7 +285,7 @@ def test_suricata_inspects_each_frame_and_reports_what_it_acl_drops(
         (counter,) = rig.functions()
         assert counter.acl_drops == 2 * 30 + 2 * 1  # of the first 100 rules, and the last one
         assert preflight(rig, case, SHORT) is None
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
         assert (found.verdict, found.evidence) == (None, None)
         (work,) = found.functions or ()
         assert (work.taken or 0) >= found.frames.sent > 0
@@ -304,7 +305,7 @@ def test_a_gateway_translates_denies_polices_and_inspects(session: HostSession) 
             assert rig.prove() is None
             (counter,) = rig.functions()
             assert counter.acl_drops == 10 + 2 * (10 + 1)  # of the list, and by their payload those of both sides
-            found = measure(rig, None, case, SHORT)
+            found = measure(Side(rig, case), SHORT)
     except Unsupported as reason:
         pytest.skip(str(reason))
     assert (found.verdict, found.evidence) == (None, None)

@@ -13,6 +13,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.load import Frames
@@ -49,7 +50,7 @@ def test_a_function_of_vpp_does_its_work(session: HostSession, function: str, pa
         (counter,) = rig.functions()
         assert abs((counter.acl_drops or 0) - ACL_DROPS.get(function, 0)) <= 1
         assert preflight(rig, case, SHORT) is None
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
         functions = rig.host._functions
         assert functions is not None
         assert functions.facts()[0].version.startswith("VPP ")  # type: ignore[union-attr]
@@ -64,7 +65,7 @@ def test_vpp_polices_frames_of_a_size(session: HostSession) -> None:
     case = Case("testpmd", Frames(rate=Rate(60_000)), port="memif", function="police20k")
     with through(session, case) as rig:
         assert rig.prove() is None
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
     assert (work.acl_drops or 0) > 0
@@ -74,7 +75,7 @@ def test_a_table_of_vpp_has_as_many_sessions_as_it_is_set_to(session: HostSessio
     traffic = Traffic().with_labels(NEW, None)
     case = Case("testpmd", Frames(traffic=traffic, rate=Rate(20_000)), port="memif", function="nat+table2k")
     with through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.evidence) == (None, None)
     (work,) = found.functions or ()
     assert work.sessions == 2000
@@ -100,7 +101,7 @@ def test_a_wire_in_the_place_of_vpp_is_found(session: HostSession, function: str
     case = Case("veth", function=function, api="raw")
     cls: type[Function] = WireForVpp
     with in_place(cls), through(session, case) as rig:
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "function", 0)
     assert re.search(words, found.evidence or ""), found.evidence
 

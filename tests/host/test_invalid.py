@@ -19,6 +19,7 @@ import pytest
 from pytest_icbench.host.net import links
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.load import Frames
@@ -72,7 +73,7 @@ def measured(
 
     rig.launch = undo_and_launch  # type: ignore[method-assign]
     with acting(rig, remember, windows=3, when=is_due):
-        found = measure(rig, None, case, settings, lambda progress: phases.append(progress.phase))
+        found = measure(Side(rig, case), settings, on_progress=lambda progress: phases.append(progress.phase))
     assert acted
     return found
 
@@ -206,7 +207,7 @@ def test_a_machine_whose_clock_is_not_invariant(session: HostSession, tmp_path: 
     pretender.chmod(0o755)
     case = Case("veth", api="udp")
     with built(session, case, node="netns") as rig:
-        found = measure(rig, None, case, QUICK, executable=pretender)
+        found = measure(Side(rig, case, executable=pretender), QUICK)
     assert "TSC is not invariant" in invalid(found, "clock")
     assert found.repeated == 0
 
@@ -214,8 +215,8 @@ def test_a_machine_whose_clock_is_not_invariant(session: HostSession, tmp_path: 
 def test_a_rate_that_the_machine_cannot_offer(session: HostSession) -> None:
     case = Case("veth", Frames(rate=Rate(50_000_000)), api="udp")
     with built(session, case, node="netns") as rig:
-        sweep = measure(rig, None, case, replace(QUICK, duration_s=0.3))
-        trips = measure(rig, None, replace(case, dimension="latency"), replace(QUICK, duration_s=0.3))
+        sweep = measure(Side(rig, case), replace(QUICK, duration_s=0.3))
+        trips = measure(Side(rig, replace(case, dimension="latency")), replace(QUICK, duration_s=0.3))
     assert (sweep.verdict, sweep.generator_bound, sweep.launches) == (None, True, 2)
     assert "of 50,000,000 frames per second" in str(trips.evidence)
     assert (trips.verdict, trips.reason) == ("INVALID", "generator-bound")

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
 from pytest_icbench.measure.strategy.trains import Ladder, burst_rate, climbs, train_settings
 from pytest_icbench.model.case import Case
@@ -35,7 +36,7 @@ def test_the_windows_of_a_long_run_are_on_the_disk(session: HostSession, tmp_pat
     path = tmp_path / "x.jsonl"
     case = Case("veth", Frames(burst=4, rate=Rate(2000)), api="udp-mmsg")
     with built(session, case) as rig:
-        found = with_losses(measure(rig, None, case, soak_settings(QUICK, 2.0, path)))
+        found = with_losses(measure(Side(rig, case), soak_settings(QUICK, 2.0, path)))
     assert (found.verdict, found.launches, found.ended_by) == (None, 1, "repeats")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     windows = {window.number: window for window in found.per_launch[0].windows}
@@ -67,7 +68,7 @@ def test_trains_cross_a_switch(session: HostSession) -> None:
     case = Case("veth", api="udp-mmsg")
     ladder = Ladder(8, 64, 4)
     with built(session, case) as rig:
-        found = measure(rig, None, case, train_settings(QUICK, ladder, 0.05, 5))
+        found = measure(Side(rig, case), train_settings(QUICK, ladder, 0.05, 5))
     assert found.verdict is None
     launch = found.per_launch[0]
     climbed = climbs(launch.windows, ladder)
@@ -82,6 +83,6 @@ def test_testpmd_and_the_kernel_tell_their_work(session: HostSession) -> None:
     settings = Settings(warmup_s=0.1, duration_s=0.5, drain_s=0.3, repeats=1)
     for case in (Case("testpmd"), Case("linux-bridge", api="udp-mmsg")):
         with built(session, case) as rig:
-            found = measure(rig, None, case, settings)
+            found = measure(Side(rig, case), settings)
         assert found.frames.cycles_per_packet is not None
         assert 10 < found.frames.cycles_per_packet < 1e6

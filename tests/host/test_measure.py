@@ -20,6 +20,7 @@ from pytest_icbench.measure.launch import preflight as preflight_module
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.reference import reference_case
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import SOCKET_APIS, Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
@@ -70,7 +71,7 @@ def ids(case: Case) -> str:
 def once(rig: Rig, case: Case) -> Measurement:
     """Measures with one launch; another one if the host had no time for it."""
     for _ in range(TRIES):
-        measured = measure(rig, None, case, ONCE)
+        measured = measure(Side(rig, case), ONCE)
         if measured.reason not in BUSY:
             break
     return measured
@@ -105,7 +106,7 @@ def test_every_frame_is_accounted_for(session: HostSession, case: Case) -> None:
 @pytest.mark.parametrize("case", [Case("testpmd"), Case("ovs")], ids=ids)
 def test_the_switchs_own_counters_agree(session: HostSession, case: Case) -> None:
     with built(session, case) as rig:
-        measure(rig, None, case, ONCE)
+        measure(Side(rig, case), ONCE)
         before = rig.counters()
         # Without a warm-up every frame is in a window, so that nothing but control frames makes a difference.
         launch = run_launch(rig, case, replace(QUICK, warmup_s=0.0))
@@ -133,7 +134,7 @@ def test_the_reference_link_is_measured_beside_the_case(session: HostSession) ->
     reference = reference_case(case, "veth", family="kernel")
     assert reference is not None
     with built(session, case) as rig, built(session, reference, beside=rig) as beside:
-        found = measure(rig, beside, case, QUICK, reference=reference)
+        found = measure(Side(rig, case), QUICK, Side(beside, reference))
         assert rig.preflighted
     assert found.reference_evidence is None
     # Launches in another state of the host stand beside the figures.
@@ -173,7 +174,7 @@ def test_a_workload_that_dies_or_hangs_fails_its_case_and_the_next_one_runs(
             run_launch(rig, case, settings)
         assert time.monotonic() - began < 10
         patience.undo()
-        found = measure(rig, None, case, ONCE)
+        found = measure(Side(rig, case), ONCE)
         assert (found.verdict, found.launches) == (None, 1)
 
 
@@ -227,6 +228,6 @@ def test_the_preflight_names_the_direction_of_a_broken_path(
             end(launch_id)
 
         rig.start, rig.end = break_and_start, mend_and_end  # type: ignore[method-assign]
-        found = measure(rig, None, case, QUICK)
+        found = measure(Side(rig, case), QUICK)
     assert (found.verdict, found.reason, found.launches) == ("INVALID", "no-forwarding", 0)
     assert "from a to b none arrived" in str(found.evidence)

@@ -15,6 +15,7 @@ from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
@@ -55,8 +56,9 @@ def measured(
                 then(next(count))
                 return moment
 
+            assert alone is not None
             case_rig.start = started  # type: ignore[method-assign]
-            return measure(case_rig, alone, case, TWICE, reference=case.undisturbed)
+            return measure(Side(case_rig, case), TWICE, Side(alone, case.undisturbed))
     finally:
         rig.close()
 

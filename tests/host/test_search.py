@@ -10,6 +10,7 @@ import pytest
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.reference import reference_case
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
@@ -34,7 +35,7 @@ def test_a_search_ends_between_bounds_and_keeps_every_trial(session: HostSession
         with built(session, replace(reference, port=None), beside=rig) as beside:
             beside.pause()
             rig.resume()
-            found = measure(rig, beside, CASE, settings, reference=reference)
+            found = measure(Side(rig, CASE), settings, Side(beside, reference))
     assert (found.verdict, found.evidence, found.metric) == (None, None, "pdr")
     assert found.ended_by in ("goal", "max-duration", "generator-bound")
     search = found.searched.search
@@ -59,7 +60,7 @@ def test_a_search_over_sockets_runs_without_a_reference(session: HostSession) ->
     case = Case("veth", Frames(rate=Rate(loss_ratio=0.1)), api="udp-mmsg")
     settings = Settings(warmup_s=0.1, search_trial_s=0.1, search_sum_s=0.2, search_width=0.2, search_time_s=20.0)
     with built(session, case, node="netns") as rig:
-        found = measure(rig, None, case, settings)
+        found = measure(Side(rig, case), settings)
     assert found.searched.search is not None
     assert found.searched.search.calibrated_on == "case"
     assert found.searched.search.trials
@@ -76,7 +77,7 @@ def test_a_sweep_takes_its_maximum_from_fresh_launches(session: HostSession) -> 
     case = Case("linux-bridge", Frames(rate=Rate(loads=(5_000, 20_000))), api="udp-mmsg")
     settings = Settings(max_duration_s=5.0, warmup_s=0.1, duration_s=0.3, drain_s=0.3, repeats=2)
     with built(session, case, node="netns") as rig:
-        found = measure(rig, None, case, settings)
+        found = measure(Side(rig, case), settings)
     assert (found.verdict, found.metric) == (None, "mfr")
     assert found.launches == 2 or (found.launches == 1 and found.per_other_launch)  # in another state of the host
     assert [point.load_pps for point in found.rates.sweep] == [5_000, 20_000]

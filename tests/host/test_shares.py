@@ -11,6 +11,7 @@ import pytest
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
@@ -42,7 +43,7 @@ def test_functions_get_their_parts_of_a_cpu(session: HostSession, share: str | N
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
     with running(Rig(case, placement, session, "lxc")) as rig:
         began = time.monotonic()
-        found = measure(rig, None, case, UNDISTURBED)
+        found = measure(Side(rig, case), UNDISTURBED)
         lasted_ns = (time.monotonic() - began) * 1e9
     assert (found.verdict, found.evidence) == (None, None)
     first, second = found.functions or ()
@@ -74,7 +75,7 @@ def test_different_functions_share_a_cpu(session: HostSession, dimension: Dimens
     placement = plan(Topology.read(session.root), workers=1, endpoints=len(case.path.endpoints), policy="cooperative")
     placement = replace(placement, switch=(), functions=placement.switch * case.pairs)
     with running(Rig(case, placement, session, "netns")) as rig:
-        found = measure(rig, None, case, replace(UNDISTURBED, drain_s=1.0))
+        found = measure(Side(rig, case), replace(UNDISTURBED, drain_s=1.0))
     assert (found.verdict, found.evidence) == (None, None)
     works = found.functions or ()
     assert sum(work.cpu_used_share or 0 for work in works) == pytest.approx(1)

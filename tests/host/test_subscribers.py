@@ -10,6 +10,7 @@ import pytest
 
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
@@ -38,7 +39,7 @@ def test_frames_of_a_client_go_through_its_own_firewall(session: HostSession) ->
     with through(session, case) as rig:
         with through(session, Case("veth", function="subscribers1", api="raw")) as alone:
             assert alone.prove() is None
-        found = measure(rig, None, case, SHORT)
+        found = measure(Side(rig, case), SHORT)
         assert (found.verdict, found.evidence, found.frames.lost) == (None, None, 0)
         (work,) = found.functions or ()
         assert work.given_each is not None

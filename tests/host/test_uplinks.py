@@ -24,6 +24,7 @@ from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
@@ -255,7 +256,7 @@ def test_frames_pass_and_the_nic_comes_back(joined: None, case: Case, via: Via) 
                     pytest.skip(str(error))
                 raise
             assert not links.exists(NIC)
-            measured = measure(rig, None, rig.case, BRIEF)
+            measured = measure(Side(rig, rig.case), BRIEF)
         finally:
             rig.close()
         assert links.exists(NIC)

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.comparing import Allowances, Criteria
 from pytest_icbench.measure.progress import Progress
+from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.strategy import repeat, side_by_side
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.measure.versions import measure_versions
@@ -120,6 +121,13 @@ def counts(pps: float) -> PairCounts:
     return replace(frames(1, round(pps), round(pps)), throughput_pps=pps, offered_pps=pps)
 
 
+def sides(rigs: tuple[Model, Model], case: Case = CASE) -> tuple[Side, Side]:
+    """Returns a candidate and its base on their rigs."""
+    around = Environment("dedicated", ())
+    new, base = (Side(rig, of, around=around) for rig, of in zip(rigs, (case, case.base), strict=True))  # type: ignore[arg-type]
+    return new, base
+
+
 def compare(
     rigs: tuple[Model, Model],
     *,
@@ -128,18 +136,10 @@ def compare(
     case: Case = CASE,
     **settings: Any,
 ) -> tuple[Measurement, Measurement]:
-    around = Environment("dedicated", ())
     reported: list[Progress] = []
     rigs[1].pause()
-    now, base = measure_versions(
-        rigs,  # type: ignore[arg-type]
-        case,
-        Settings(**settings),
-        Allowances.of(allowance) if isinstance(allowance, Allowance) else allowance,
-        cases,
-        (around, around),
-        on_progress=reported.append,
-    )
+    allowed = Allowances.of(allowance) if isinstance(allowance, Allowance) else allowance
+    now, base = measure_versions(*sides(rigs, case), Settings(**settings), Criteria(allowed, cases), reported.append)
     assert rigs[0].running
     assert not rigs[1].running
     assert all(progress.left_s >= 0 for progress in reported)

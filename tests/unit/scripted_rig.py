@@ -14,6 +14,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
@@ -254,6 +255,11 @@ def silent_from(window: int) -> Callable[[int, dict[str, Any]], dict[str, Any] |
     return edit
 
 
+def scripted(rig: ScriptedRig, case: Case = MAX) -> Side:
+    """Returns a case on a rig whose workload is a script, too."""
+    return Side(rig, case, executable=EXECUTABLE)
+
+
 def run(rig: ScriptedRig, reference: ScriptedRig | None = None, case: Case = MAX, **changes: Any) -> Any:
     settings = Settings(**{**FAST.to_dict(), **changes})
-    return measure(rig, reference, case, settings, executable=EXECUTABLE)
+    return measure(scripted(rig, case), settings, None if reference is None else scripted(reference, case))

@@ -11,6 +11,7 @@ import pytest
 from pytest_icbench.kinds.recompute import recomputed
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.progress import Progress
+from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.strategy import repeat, search
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
@@ -98,7 +99,8 @@ def find(rig: Model, beside: Model | None = None, rate: Rate = PDR, pairs: int =
     reported: list[Progress] = []
     facts = {"endpoints": ["vhost-user"] * 2 * pairs, "cpus": {"endpoints": [*range(2 * pairs)]}}
     around = Environment("dedicated", (), treatment=facts)
-    found = measure(rig, beside, case, Settings(**settings), reported.append, around=around)  # type: ignore[arg-type]
+    reference = None if beside is None else Side(beside, case)  # type: ignore[arg-type]
+    found = measure(Side(rig, case, around=around), Settings(**settings), reference, reported.append)  # type: ignore[arg-type]
     assert rig.running
     assert beside is None or not settings.get("reference", True) or not beside.running
     assert all(progress.left_s >= 0 for progress in reported)

@@ -16,6 +16,7 @@ from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.mlrsearch import find_bounds
 from pytest_icbench.measure.reference import reference_case
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
@@ -118,7 +119,7 @@ def tsc_hz(rig: Rig, case: Case) -> int:
 
 
 def search(rig: Rig, reference: Rig, case: Case) -> Measurement:
-    return measure(rig, reference, case, LENGTHS, reference=replace(case, switch="direct", mode=None))
+    return measure(Side(rig, case), LENGTHS, Side(reference, replace(case, switch="direct", mode=None)))
 
 
 def figures(what: str, found: Measurement) -> list[Row]:

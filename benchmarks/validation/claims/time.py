@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.summary.gathered import main_figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
@@ -116,7 +117,7 @@ def one(session: HostSession, case: Case, settings: Settings) -> Outcome:
         repeats=LAUNCHES,
     )
     with rigs.built(session, case, settings) as rig:
-        six = valid(measure(rig, None, case, fixed))
+        six = valid(measure(Side(rig, case), fixed))
         assert six.precision is not None  # six launches make an interval
         adaptive = replace(
             fixed,
@@ -125,7 +126,7 @@ def one(session: HostSession, case: Case, settings: Settings) -> Outcome:
             precision=six.precision,
             max_duration_s=SHARE * six.duration_s,
         )
-        found = valid(measure(rig, None, case, adaptive))
+        found = valid(measure(Side(rig, case), adaptive))
     level = median(main_figure(case, launch) for launch in six.per_launch)
     figure = found.figures.main
     ends = None

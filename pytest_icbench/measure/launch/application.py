@@ -10,14 +10,12 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, ProofFailed, SendRequest
 from pytest_icbench.measure.launch.cpu_states import beside_cpu_states
 from pytest_icbench.measure.launch.culprit import switch_first
 from pytest_icbench.measure.launch.disturbance import why_disturbed
-from pytest_icbench.measure.launch.launch import OnRate
 from pytest_icbench.measure.launch.processes import workload_error
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.measure.rig import MeasuredRig
@@ -104,10 +102,8 @@ def run_application(
     settings: Settings,
     *,
     index: int = 0,
-    on_rate: OnRate | None = None,  # noqa: ARG001 - a client tells no rate before its end
-    executable: Path | None = None,  # noqa: ARG001 - the workload takes no part
 ) -> Launch:
-    """Runs one launch of an application on every pair of a rig at once.
+    """Runs one launch of an application on every pair of a rig at once. No rate is told before its end.
 
     Args:
         index: number of the launch in its case, from 0.

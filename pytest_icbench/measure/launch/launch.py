@@ -103,12 +103,18 @@ class Moments:
         first_window, senders_end: begin of the first window, and end of the last one.
         rests_until: until then no line is read; -inf if each is read when it comes.
         samples: when the switch's work is read.
+        deadline: when a launch that is not over hangs.
+        check_at: when the switch is checked next.
+        stop_at: when followers are stopped: None while processes lead, inf once they are told.
     """
 
     first_window: float = math.inf
     senders_end: float = math.inf
     rests_until: float = -math.inf
     samples: list[float] = field(default_factory=list)
+    deadline: float = math.inf
+    check_at: float = math.inf
+    stop_at: float | None = None
 
     @classmethod
     def of(cls, begin: float, settings: Settings, *, watched: bool, pings: bool) -> Moments:
@@ -126,6 +132,18 @@ class Moments:
         last = senders_end + REST_S if pings else senders_end - BUSY_MARGIN_S
         first = first_window - min(BUSY_MARGIN_S, settings.warmup_s / 2)
         return cls(first_window, senders_end, rests_until, [first, last])
+
+    def quiet(self, now: float) -> bool:
+        """Whether the harness rests."""
+        return now < self.rests_until
+
+    def next_after(self, now: float, *others: float) -> float:
+        """Returns when the harness wakes after ``now``, at the first of the ``others`` at the latest."""
+        wakes = [self.deadline, *self.samples[:1], *others]
+        if self.stop_at is not None:
+            wakes.append(self.stop_at)
+        wakes += [self.rests_until, self.check_at] if self.quiet(now) else [now + TICK_S]
+        return min(wakes)
 
 
 log = logging.getLogger(__name__)
@@ -327,51 +345,67 @@ class Run:
         """Polls until every process wrote its summary; returns when the last came, in seconds of CLOCK_MONOTONIC."""
         watched = self.enough is not None and self.settling is None
         self.moments = moments = Moments.of(asked_ns / 1e9, self.settings, watched=watched, pings=self._pings)
-        senders_end, samples = moments.senders_end, moments.samples
         # A client waits for its last answers, then its server drains: twice the drain.
-        deadline = senders_end + self._backlog_s + 2 * self.settings.drain_s + END_MARGIN_S
-        stop_at: float | None = None
-        check_at = time.monotonic() + CHECK_S
+        moments.deadline = moments.senders_end + self._backlog_s + 2 * self.settings.drain_s + END_MARGIN_S
+        moments.check_at = time.monotonic() + CHECK_S
         self.freezing.follow(moments.first_window)
         while not self.launch_output.over:
             now = time.monotonic()
-            if now >= check_at:
-                self.rig.check()
-                check_at = now + CHECK_S
-            self.steal.sample(time.monotonic_ns())
-            deadline += self.freezing.step(now)
-            if samples and now >= samples[0]:
-                samples.pop(0)
-                deadline += self._sample_work()
-            if self.polled_at >= deadline:
-                late = self.polled_at - senders_end
-                self._give_up("summary", f"still running {late:.1f} s after the measured time")
-            self._check_silence(self.polled_at, senders_end)
+            self._do_due(now)
+            self._check_time()
             if self.enough is not None and self.enough(self.launch_output):
-                self.enough = None
-                if samples and self.settling is not None:
-                    samples.clear()
-                    deadline += self._sample_work()
-                self.ended_early_s = time.monotonic()
-                self.launch_output.stop_early()
-                # A server has to answer the requests under way; it is stopped after its client has ended.
-                self._tell("stop\n", leaders_only=self.case.round_trips)
-            if self.launch_output.leaders_over and stop_at is None:
-                stop_at = now + self._grace
-                self.freezing.end()
-                # Senders may end late on a busy host: followers have their time from then on, to drain among it.
-                deadline = max(deadline, stop_at + self.settings.drain_s + END_MARGIN_S / 2)
-            if self.launch_output.only_servers and stop_at is not None and math.isfinite(stop_at):
-                stop_at = min(stop_at, now + FOLLOWER_GRACE_S)
-            if stop_at is not None and now >= stop_at:
-                self.rig.tell(self.id, "stop\n")
-                stop_at = float("inf")
-            quiet = now < moments.rests_until
-            wakes = [deadline, *samples[:1], self.freezing.due, *([stop_at] if stop_at is not None else [])]
-            wakes += [moments.rests_until, check_at] if quiet else [now + TICK_S]
-            self._poll(min(wakes) - now, quiet=quiet)
+                self._end_early()
+            self._stop_followers(now)
+            self._poll(moments.next_after(now, self.freezing.due) - now, quiet=moments.quiet(now))
         self.steal.sample(time.monotonic_ns())
         return time.monotonic()
+
+    def _do_due(self, now: float) -> None:
+        """Does what is due. The deadline moves by the time that it took, if no process was polled meanwhile."""
+        moments = self.moments
+        if now >= moments.check_at:
+            self.rig.check()
+            moments.check_at = now + CHECK_S
+        self.steal.sample(time.monotonic_ns())
+        moments.deadline += self.freezing.step(now)
+        if moments.samples and now >= moments.samples[0]:
+            moments.samples.pop(0)
+            moments.deadline += self._sample_work()
+
+    def _check_time(self) -> None:
+        """Raises WorkloadError if a process hangs: it is not over in time, or sends nothing while it should."""
+        senders_end = self.moments.senders_end
+        if self.polled_at >= self.moments.deadline:
+            late = self.polled_at - senders_end
+            self._give_up("summary", f"still running {late:.1f} s after the measured time")
+        self._check_silence(self.polled_at, senders_end)
+
+    def _end_early(self) -> None:
+        """Ends a launch whose output is enough: all its processes, or of round trips the clients."""
+        self.enough = None
+        if self.moments.samples and self.settling is not None:
+            self.moments.samples.clear()
+            self.moments.deadline += self._sample_work()
+        self.ended_early_s = time.monotonic()
+        self.launch_output.stop_early()
+        # A server has to answer the requests under way; it is stopped after its client has ended.
+        self._tell("stop\n", leaders_only=self.case.round_trips)
+
+    def _stop_followers(self, now: float) -> None:
+        """Stops the processes that follow, some time after those that lead have ended."""
+        moments = self.moments
+        if self.launch_output.leaders_over and moments.stop_at is None:
+            moments.stop_at = now + self._grace
+            self.freezing.end()
+            # Senders may end late on a busy host: followers have their time from then on, to drain among it.
+            moments.deadline = max(moments.deadline, moments.stop_at + self.settings.drain_s + END_MARGIN_S / 2)
+        if moments.stop_at is None:
+            return
+        if self.launch_output.only_servers and math.isfinite(moments.stop_at):
+            moments.stop_at = min(moments.stop_at, now + FOLLOWER_GRACE_S)
+        if now >= moments.stop_at:
+            self.rig.tell(self.id, "stop\n")
+            moments.stop_at = math.inf
 
     def _sample_work(self) -> float:
         """Samples the switch's work; returns how long that took: no process is polled meanwhile."""

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +21,7 @@ from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.progress import OnProgress, Phase, Progress
 from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.stopping import MOST_FOR_A_STATE, fewest_launches, why_stop
 from pytest_icbench.measure.summary.gathered import LaunchLog, main_figure
 from pytest_icbench.measure.summary.states import fullest, in_state, split_by_state
@@ -60,10 +60,14 @@ def _end_of(rig: MeasuredRig, error: ProvisionError) -> Invalid:
 
 
 class Strategy:
-    """Runs the launches of one case; ``gathered`` has their results."""
+    """Runs the launches of one case; ``gathered`` has their results.
 
-    #: Runs one launch of an application; None: the launches are of the workload.
-    launcher: Callable[..., Launch] | None = None
+    Args:
+        measured: the case on its rig.
+        reference: the reference on its rig; None: the case is measured alone.
+        application: the server and the client of a case that names some; None: the launches are of the workload.
+    """
+
     #: Text for the progress instead of the launch's number.
     detail: str | None = None
     #: Launches of the case, and as many of its reference, before the two change places.
@@ -71,27 +75,24 @@ class Strategy:
 
     def __init__(
         self,
-        rig: MeasuredRig,
-        reference_rig: MeasuredRig | None,
-        case: Case,
-        reference: Case,
-        case_id: str,
+        measured: Side,
+        reference: Side | None,
         settings: Settings,
-        on_progress: OnProgress | None,
-        executable: Path | None,
+        on_progress: OnProgress | None = None,
+        application: Application | None = None,
     ) -> None:
-        self.rig = rig
-        self.reference_rig = reference_rig
-        self.case = case
-        self.reference = reference
-        self.case_id = case_id
+        self._sides = measured, reference or measured
+        self.rig = measured.rig
+        self.reference_rig = None if reference is None else reference.rig
+        self.case, self.reference = (side.launched for side in self._sides)
+        self.case_id = measured.case.id
         self.settings = settings
         self.on_progress = on_progress
-        self.executable = executable
+        self.application = application
         self.began = time.monotonic()
         self.gathered = LaunchLog(started_at=time.time())
         self.clock_ahead_s = time.time() - self.began
-        self.running: MeasuredRig | None = rig
+        self.running: MeasuredRig | None = self.rig
         self.used: set[int] = set()
         self.seen: set[int] = set()
         self.repeated_s = 0.0
@@ -104,7 +105,7 @@ class Strategy:
         self.part: Part | None = None
         #: Number of the rigs of this case, where several are built one after the other.
         self.round: int | None = None
-        self.functions = FunctionTrack(rig, case)
+        self.functions = FunctionTrack(self.rig, self.case)
 
     def run(self) -> None:
         self._step(self._all)
@@ -172,10 +173,6 @@ class Strategy:
                 self.leave()
             raise
         self.leave()
-
-    def run_by(self, application: Application) -> None:
-        """Makes each launch one of an application: the server and the client of a case that names some."""
-        self.launcher = partial(run_application, application)
 
     def resume(self, part: Part) -> None:
         """Makes this strategy one round of its case, after those that came before."""
@@ -289,13 +286,15 @@ class Strategy:
         collected = self.gathered.launches if phase == "case" else self.gathered.reference
 
         def launch_once() -> Launch:
-            return (self.launcher or run_launch)(
+            if self.application is not None:
+                return run_application(self.application, rig, case, self.settings, index=len(collected))
+            return run_launch(
                 rig,
                 case,
                 self.settings,
                 index=len(collected),
                 on_rate=lambda pps: self._tell(phase, pps),
-                executable=self.executable,
+                executable=self._executable(rig),
             )
 
         while True:
@@ -311,6 +310,10 @@ class Strategy:
             launch = replace(launch, round=self.round)
             if not self._repeats_disturbed(launch, phase, time.monotonic() - began):
                 return launch
+
+    def _executable(self, rig: MeasuredRig) -> Path | None:
+        """Returns the workload of a rig's side; None: the installed one."""
+        return self._sides[rig is self.reference_rig].executable
 
     def _make_ready(self, rig: MeasuredRig, case: Case) -> None:
         """Builds the rig anew if every launch has a fresh one. Raises Invalid if frames do not pass it."""
@@ -353,7 +356,7 @@ class Strategy:
         while not rig.preflighted:
             self._tell("preflight", None)
             attempt = self._try(
-                rig, lambda: preflight(rig, _of_frames(case), self.settings, executable=self.executable)
+                rig, lambda: preflight(rig, _of_frames(case), self.settings, executable=self._executable(rig))
             )
             if attempt is None:
                 continue
@@ -364,7 +367,7 @@ class Strategy:
             elif not self._another_try(*fault):
                 raise Invalid(fault[0], _with_fault(rig, *fault))
         if rig is self.rig:
-            self._asked(lambda: self.functions.police(self.settings, self.executable))
+            self._asked(lambda: self.functions.police(self.settings, self._executable(rig)))
 
     def _is_tried_again(self, rig: MeasuredRig, error: WorkloadError) -> bool:
         """Whether an endpoint's failure may be the harness's. Raises Invalid if a fault of the path explains it."""

@@ -13,18 +13,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
+from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import Invalid, ProvisionError, WorkloadError
-from pytest_icbench.measure.comparing import Allowances, Series, fewest_comparing, why_stop_comparing
+from pytest_icbench.measure.comparing import Criteria, Series, fewest_comparing, why_stop_comparing
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, launch_estimate_s
 from pytest_icbench.measure.progress import OnProgress, Phase
 from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.summary.gathered import LaunchLog, main_figure
 from pytest_icbench.measure.summary.summarize import Environment, summarize
-from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.figures import BY_KIND
 from pytest_icbench.model.launch import Launch
@@ -43,30 +43,25 @@ class PairStrategy(Strategy):
     """Runs pairs of launches of a candidate and its base; one rig runs at a time.
 
     Args:
-        rig: the candidate's rig.
-        base: the base's rig.
-        allowed: how much worse the candidate may be.
-        cases: number of comparisons in the session.
-        executables: the workloads of the candidate and of the base.
+        candidate: the candidate on its rig.
+        base: its base on another rig.
+        criteria: what decides the comparison. Others are as those of ``Strategy``.
     """
 
     def __init__(
         self,
-        rig: MeasuredRig,
-        base: MeasuredRig,
-        case: Case,
+        candidate: Side,
+        base: Side,
         settings: Settings,
-        allowed: Allowances,
-        cases: int,
+        criteria: Criteria,
         on_progress: OnProgress | None = None,
-        executables: tuple[Path | None, Path | None] = (None, None),
+        application: Application | None = None,
     ) -> None:
-        super().__init__(rig, base, case, case.base, case.id, settings, on_progress, executables[0])
-        self.base = base
-        self.base_id = case.base.id
-        self.allowed = allowed
-        self.cases = cases
-        self.executables = executables
+        super().__init__(candidate, base, settings, on_progress, application)
+        self.base = base.rig
+        self.base_id = base.case.id
+        self.allowed = criteria.allowed
+        self.cases = criteria.cases
         self.comparison: SideBySide | None = None
         self._order = Random()
         self._pair_s = launch_estimate_s(settings, reference=True) + 2 * RIG_OVERHEAD_S
@@ -105,10 +100,6 @@ class PairStrategy(Strategy):
         with _named(self.base_id):
             self._reference_launch(self.base)
 
-    def _turn_to(self, rig: MeasuredRig) -> None:
-        super()._turn_to(rig)
-        self.executable = self.executables[rig is self.base]
-
     def _build_anew(self, candidate_first: bool) -> None:
         """Builds both rigs anew, so that chance at building (where memory lies) plays again.
 
@@ -127,7 +118,6 @@ class PairStrategy(Strategy):
             second.pause()
         self._build(first)
         self.running = first
-        self.executable = self.executables[first is self.base]
 
     def _build(self, rig: MeasuredRig) -> None:
         if rig is self.rig:

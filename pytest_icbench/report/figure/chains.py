@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.display.axes import grouped, path_of, traffic
-from pytest_icbench.display.chart import Column, Figure, with_own
+from pytest_icbench.display.chart import Axes, Column, Figure, with_own
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.figures import rate_chart, row
+from pytest_icbench.report.figure.figures import Heading, Wording, rate_chart, row
 
 LENGTH = Column("chain", "functions in a row")
 _RATE = Column("rate", "rate, Mpps")
@@ -40,17 +40,9 @@ def rates_by_length(results: Sequence[Result], order: Sequence[str]) -> list[Fig
             continue
         names = with_own(order, rows)
         flat_out = any(result.metric == "frmol" for result in group)
-        figures.append(
-            rate_chart(
-                f"chains-{place}",
-                "chains",
-                f"Rate against the length of a chain: {key.say('rate')}",
-                rows,
-                names,
-                (LENGTH, _RATE),
-                note=_FLAT_OUT if flat_out else "",
-            )
-        )
+        heading = Heading(f"chains-{place}", "chains", f"Rate against the length of a chain: {key.say('rate')}")
+        wording = Wording(note=_FLAT_OUT if flat_out else "")
+        figures.append(rate_chart(heading, Axes(LENGTH, _RATE), rows, names, wording))
     return figures
 
 

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.display.axes import grouped, number, path_of, short, traffic
-from pytest_icbench.display.chart import MEASURED, Column, Figure, interval_columns, interval_spec
+from pytest_icbench.display.chart import MEASURED, Axes, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trials import SweepPoint
 from pytest_icbench.report.figure.published import stated
@@ -105,41 +106,66 @@ def finding(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = Fa
     return text + (" Hollow diamonds: published values, other hardware." if len(measured) < len(rows) else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What a chart is called.
+
+    Attributes:
+        id: id of the element, unique on a page.
+        kind: the section that it belongs to.
+        title: its heading.
+    """
+
+    id: str
+    kind: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words about a chart of rates beside its heading.
+
+    Attributes:
+        unit: of the rates.
+        note: a sentence after the finding.
+        detail: further sentences for readers who cannot see the chart.
+    """
+
+    unit: str = "Mpps"
+    note: str = ""
+    detail: str = ""
+
+
+_BARE = Wording()
+
+
 def rate_chart(
-    id_: str,
-    kind: str,
-    title: str,
+    heading: Heading,
+    axes: Axes,
     rows: tuple[tuple[Any, ...], ...],
     order: Sequence[str],
-    axes: tuple[Column, Column],
+    wording: Wording = _BARE,
     *,
-    unit: str = "Mpps",
-    equal: bool = False,
     extra: Sequence[dict[str, Any]] = (),
-    note: str = "",
-    detail: str = "",
 ) -> Figure:
     """Returns a chart of rates over an axis, one line a series.
 
     Args:
+        axes: the axis, which may be an offered rate on the scale of the rates, and the rate.
         rows: the data in the order of ``interval_columns``.
         order: all series of the page.
-        axes: the columns of the axis and of the rate.
-        equal: whether the axis is an offered rate, on the scale of the rates; otherwise it is logarithmic.
         extra: further layers, below the others.
-        note: a sentence after the finding.
-        detail: further sentences for readers who cannot see the chart.
     """
-    x, y = axes
+    unit, note = wording.unit, wording.note
     return Figure(
-        id=id_,
-        kind=kind,
-        title=title,
+        id=heading.id,
+        kind=heading.kind,
+        title=heading.title,
         text=" ".join(filter(None, (finding(rows, unit), note))),
-        aria=" ".join(filter(None, (best_text(rows, unit), detail, note))),
-        values=(*((x.name,) if equal else ()), y.name, "low", "high"),
-        spec=interval_spec(x, y, rows, order, log_x=not equal, equal=equal, extra=extra),
-        columns=interval_columns(x, y),
+        aria=" ".join(filter(None, (best_text(rows, unit), wording.detail, note))),
+        values=(*((axes.x.name,) if axes.equal else ()), axes.y.name, "low", "high"),
+        spec=interval_spec(axes, rows, order, extra=extra),
+        columns=interval_columns(axes.x, axes.y),
         rows=rows,
     )
 
@@ -174,9 +200,9 @@ def _load_points(result: Result) -> list[tuple[Any, ...] | None]:
 
 
 def _load_chart(id_: str, what: str, rows: tuple[tuple[Any, ...], ...], order: Sequence[str]) -> Figure:
-    axes = OFFERED, Column("received", "received, Mpps")
-    note = "Dotted line: all that is offered arrives."
-    return rate_chart(id_, "load", f"Received against offered: {what}", rows, order, axes, equal=True, note=note)
+    heading = Heading(id_, "load", f"Received against offered: {what}")
+    axes = Axes(OFFERED, Column("received", "received, Mpps"), equal=True)
+    return rate_chart(heading, axes, rows, order, Wording(note="Dotted line: all that is offered arrives."))
 
 
 def by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:

@@ -9,9 +9,9 @@ from typing import Any
 
 from pytest_icbench.display import theme
 from pytest_icbench.display.axes import METRIC_NAMES, Traffic, gbps_per_pps, grouped, maxima, path_of, short, traffic
-from pytest_icbench.display.chart import Column, Figure, with_own
+from pytest_icbench.display.chart import Axes, Column, Figure, with_own
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.figures import PAIRS, SIZE, published_rows, rate_chart, row
+from pytest_icbench.report.figure.figures import PAIRS, SIZE, Heading, Wording, published_rows, rate_chart, row
 from pytest_icbench.stats.quantiles import Estimate
 
 #: The sentences about the lines in a chart's text; the second where they are those of ``benchmark_lines``.
@@ -382,17 +382,14 @@ def _chart(
         return None
     rate = Column("rate", f"{metric}, {kind.unit}")
     names = with_own(order, rows)
+    title = f"{kind.title.format(metric=METRIC_NAMES[metric].capitalize())}: {load}"
     return rate_chart(
-        kind.id.format(place),
-        kind.kind,
-        f"{kind.title.format(metric=METRIC_NAMES[metric].capitalize())}: {load}",
+        Heading(kind.id.format(place), kind.kind, title),
+        Axes(kind.axis.column, rate),
         rows,
         names,
-        (kind.axis.column, rate),
-        unit=kind.unit,
+        Wording(kind.unit, kind.note(group, rows), kind.detail(group, rows)),
         extra=kind.layers(group, rows, names, rate),
-        note=kind.note(group, rows),
-        detail=kind.detail(group, rows),
     )
 
 

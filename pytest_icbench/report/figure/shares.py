@@ -13,6 +13,7 @@ from pytest_icbench.display.chart import (
     AT_LEAST,
     HAS_INTERVAL,
     MEASURED,
+    Axes,
     Column,
     Figure,
     interval_columns,
@@ -21,7 +22,7 @@ from pytest_icbench.display.chart import (
     with_own,
 )
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.figures import rate_chart, row, scaled
+from pytest_icbench.report.figure.figures import Heading, rate_chart, row, scaled
 
 _NUMBER = Column("functions", "functions on one CPU")
 _TOTAL = Column("rate", "rate of all, Mpps")
@@ -74,7 +75,8 @@ def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Fi
         if len({line[2] for line in rows}) > 1:
             title = f"Rate of functions with equal parts of one CPU: {key.say('pairs')}"
             names = with_own(order, rows)
-            figures.append(rate_chart(f"totals-{place}", "shares", title, rows, names, (_NUMBER, _TOTAL)))
+            heading = Heading(f"totals-{place}", "shares", title)
+            figures.append(rate_chart(heading, Axes(_NUMBER, _TOTAL), rows, names))
     return figures
 
 

@@ -25,7 +25,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from tests.unit.measure.acl_drop_outputs import couple
-from tests.unit.scripted_rig import EXECUTABLE, FAST, FRAMES, ScriptedRig
+from tests.unit.scripted_rig import EXECUTABLE, FAST, FRAMES, ScriptedRig, scripted
 
 ACL_DROP = AclDrop(30, 1000, 10_000)
 CASE = Case(
@@ -88,7 +88,7 @@ class AclDroppingRig(ScriptedRig):
 
 
 def measured(rig: AclDroppingRig, case: Case = CASE) -> Measurement:
-    return measure(rig, None, case, FAST, executable=EXECUTABLE)
+    return measure(scripted(rig, case), FAST)
 
 
 def test_acl_drop_frames_are_in_the_accounts_and_no_other_is_missing() -> None:
@@ -167,9 +167,7 @@ def old(data: Any) -> Any:
 
 
 def test_a_stored_run_of_before_reads_back_as_before() -> None:
-    found = measure(
-        ScriptedRig(), None, Case("veth", Frames(rate=Rate(50_000)), api="raw"), FAST, executable=EXECUTABLE
-    )
+    found = measure(scripted(ScriptedRig(), Case("veth", Frames(rate=Rate(50_000)), api="raw")), FAST)
     text = found.to_json()
     before = json.dumps(old(json.loads(text)))
     assert before != text

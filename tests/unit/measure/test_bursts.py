@@ -19,7 +19,7 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from tests.measurements import launch
-from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
+from tests.unit.scripted_rig import FAST, ScriptedRig, scripted
 
 POLICER = FunctionTerms("police20k", 20_000, 0.02, burst=100)
 
@@ -100,6 +100,6 @@ def test_a_case_has_its_burst_proven_once(burst: int | None, reason: str | None)
     terms = (replace(POLICER, set_pps=10_000, burst=burst),)
     rig = PolicedRig(path=lambda sent: sent // 5, terms=terms)
     case = Case("veth", Frames(rate=Rate(50_000)), api="udp", function="police10k")
-    found = measure(rig, None, case, FAST, executable=EXECUTABLE)
+    found = measure(scripted(rig, case), FAST)
     assert (found.reason, found.launches) == (reason, 0 if reason else 3), found.evidence
     assert rig.log.count("rig launch") == (1 if reason else 3 + (burst is not None))

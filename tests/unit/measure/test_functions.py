@@ -15,7 +15,7 @@ from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms,
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
-from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig
+from tests.unit.scripted_rig import FAST, ScriptedRig, scripted
 
 CASE = Case("veth", Frames(rate=Rate(50_000)), api="udp", function="wire")
 
@@ -42,7 +42,7 @@ class FunctionRig(ScriptedRig):
 
 
 def measured(rig: FunctionRig, case: Case = CASE) -> Measurement:
-    return measure(rig, None, case, FAST, executable=EXECUTABLE)
+    return measure(scripted(rig, case), FAST)
 
 
 def test_a_frame_s_cycles_are_those_of_both_directions() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +19,6 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Estimate
 from tests.unit.scripted_rig import (
-    EXECUTABLE,
     FAST,
     MAX,
     PACED,
@@ -27,6 +27,7 @@ from tests.unit.scripted_rig import (
     hold,
     one,
     run,
+    scripted,
     silent_from,
     spoil,
 )
@@ -359,7 +360,7 @@ def test_round_trips_at_a_rate_that_was_not_offered_are_no_numbers() -> None:
 
 def test_progress_reports_the_rate_and_the_time_left() -> None:
     heard: list[Progress] = []
-    measure(ScriptedRig(preflighted=False), None, MAX, FAST, heard.append, executable=EXECUTABLE)
+    measure(scripted(ScriptedRig(preflighted=False)), FAST, on_progress=heard.append)
     assert heard[0].phase == "preflight"
     assert [progress.launch for progress in heard if progress.receive_mpps is None][1:] == [1, 2, 3]
     assert [progress.receive_mpps for progress in heard if progress.phase == "case"][1::2] == [0.05] * 3
@@ -368,7 +369,8 @@ def test_progress_reports_the_rate_and_the_time_left() -> None:
 
 def test_a_case_without_a_technique_runs_with_its_switchs_own_on_both_rigs() -> None:
     rig, reference = ScriptedRig(), ScriptedRig()
-    found = measure(rig, reference, Case("veth"), FAST, api="raw-mmsg", executable=EXECUTABLE)
+    measured, link = (replace(scripted(each, Case("veth")), api="raw-mmsg") for each in (rig, reference))
+    found = measure(measured, FAST, link)
     assert found.case == "veth-64B-b32-1vs1-Rmax"
     assert all({"-R", "-m"} <= set(process.argv) for each in (rig, reference) for process in each.plan.processes)
 

@@ -19,6 +19,7 @@ from pytest_icbench.kinds.recompute import differences, recomputed
 from pytest_icbench.measure.measure import measure, strategy_of
 from pytest_icbench.measure.noisy_neighbours import ERROR_RATE, FEWEST_PAIRS, effect
 from pytest_icbench.measure.reference import reference_case
+from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
@@ -163,8 +164,9 @@ def measured(fault: str = "") -> tuple[Measurement, list[str]]:
     rig: Any = ScriptedRig()
     noisy_neighbour: Any = Fake(rig.log, fault)
     case = Case("veth", api="udp", noisy_neighbour="stream")
-    views = NoisyNeighbourView(rig, noisy_neighbour), NoisyNeighbourView(rig)
-    return measure(*views, case, FAST, reference=case.undisturbed, executable=EXECUTABLE), rig.log
+    disturbed = Side(NoisyNeighbourView(rig, noisy_neighbour), case, executable=EXECUTABLE)
+    undisturbed = Side(NoisyNeighbourView(rig), case.undisturbed, executable=EXECUTABLE)
+    return measure(disturbed, FAST, undisturbed), rig.log
 
 
 def test_launches_with_and_without_a_noisy_neighbour_alternate_on_one_rig() -> None:

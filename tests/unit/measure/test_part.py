@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -14,9 +15,10 @@ from pytest_icbench.measure.part import Part, parts
 from pytest_icbench.measure.summary.gathered import LaunchLog
 from pytest_icbench.measure.summary.rounds import by_round
 from pytest_icbench.measure.summary.summarize import Environment
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, RTT, ScriptedRig
+from tests.unit.scripted_rig import FAST, MAX, RTT, ScriptedRig, scripted
 
 #: What recomputing needs to know of the endpoints.
 AROUND = Environment(
@@ -39,7 +41,7 @@ def test_adaptive_rounds_share_the_launches_of_a_precision_and_the_time() -> Non
 
 
 @pytest.mark.parametrize("case", [MAX, RTT])
-def test_rounds_add_to_each_other_and_are_the_units_of_the_interval(case: object) -> None:
+def test_rounds_add_to_each_other_and_are_the_units_of_the_interval(case: Case) -> None:
     gathered = LaunchLog(started_at=1.0)
     windows = itertools.count()
     found: list[Measurement] = []
@@ -49,7 +51,7 @@ def test_rounds_add_to_each_other_and_are_the_units_of_the_interval(case: object
         rig, link = (ScriptedRig(path=lambda sent, share=share: round(sent * share)) for _ in (0, 1))  # type: ignore[misc]
         link.name = "link"
         assert next(windows) == part.number
-        found.append(measure(rig, link, case, FAST, executable=EXECUTABLE, around=AROUND, part=part))  # type: ignore[arg-type]
+        found.append(measure(replace(scripted(rig, case), around=AROUND), FAST, scripted(link, case), part=part))
     first, _, last = found
     assert [measurement.launches for measurement in found] == [1, 2, 3]
     assert [launch.round for launch in last.per_launch] == [0, 1, 2]
@@ -71,13 +73,11 @@ def test_rounds_add_to_each_other_and_are_the_units_of_the_interval(case: object
 def test_a_round_ends_with_its_time() -> None:
     gathered = LaunchLog(started_at=1.0)
     settings = Settings(**{**FAST.to_dict(), "repeats": None})
-    measurement = measure(
-        ScriptedRig(), None, MAX, settings, executable=EXECUTABLE, part=Part(0, 10_000, 0.3, gathered)
-    )
+    measurement = measure(scripted(ScriptedRig()), settings, part=Part(0, 10_000, 0.3, gathered))
     assert measurement.ended_by == "max-duration"
     assert 1 <= measurement.launches < 10_000
 
 
 def test_launches_without_a_round_are_one_group() -> None:
-    measurement = measure(ScriptedRig(), None, MAX, FAST, executable=EXECUTABLE)
+    measurement = measure(scripted(ScriptedRig()), FAST)
     assert len(by_round(measurement.per_launch, [1, 2, 3])) == 1

@@ -11,6 +11,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.mlrsearch import Bounds
 from pytest_icbench.measure.progress import Progress
+from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.strategy import search
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import PairCounts
@@ -217,7 +218,9 @@ def test_a_lower_bound_alone_is_at_least(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_the_progress_reports_trial_and_bounds() -> None:
     reported: list[Progress] = []
-    measure(Model(3e6), Model(15e6), Case("testpmd", Frames(rate=PDR)), Settings(), reported.append)  # type: ignore[arg-type]
+    case = Case("testpmd", Frames(rate=PDR))
+    rig, link = Side(Model(3e6), case), Side(Model(15e6), case)  # type: ignore[arg-type]
+    measure(rig, Settings(), link, reported.append)
     details = [str(progress.detail) for progress in reported]
     assert details[0] == "calibration"
     assert any(detail.startswith("trial 1 at 1") and detail.endswith("Mpps, bounds ..") for detail in details)
@@ -229,7 +232,7 @@ def test_the_progress_reports_trial_and_bounds() -> None:
 def test_latency_has_no_rate_to_look_for(rate: Rate) -> None:
     case = Case("testpmd", Frames(rate=rate), dimension="latency")
     with pytest.raises(UsageError, match=f"not at rate {rate}; give max or frames per second"):
-        measure(Model(3e6), None, case, Settings())  # type: ignore[arg-type]
+        measure(Side(Model(3e6), case), Settings())  # type: ignore[arg-type]
 
 
 # -- sweeps

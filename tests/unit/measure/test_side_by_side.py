@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.measure.comparing import Allowances
-from pytest_icbench.measure.summary.summarize import Environment
+from pytest_icbench.measure.comparing import Allowances, Criteria
 from pytest_icbench.measure.versions import measure_versions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
-from tests.unit.paired_rigs import CASE, HIGHER, Model, by_rigs, compare, decided, launched
+from tests.unit.paired_rigs import HIGHER, Model, by_rigs, compare, decided, launched, sides
 
 
 def test_each_pair_has_rigs_of_its_own_and_what_comes_first_is_drawn(rigs: tuple[Model, Model]) -> None:
@@ -74,16 +76,10 @@ def test_a_base_that_dies_is_named(rigs: tuple[Model, Model]) -> None:
 
 
 def test_each_side_has_its_own_workload(rigs: tuple[Model, Model]) -> None:
-    around = Environment("dedicated", ())
     rigs[1].pause()
+    new, base = sides(rigs)
     measure_versions(
-        rigs,  # type: ignore[arg-type]
-        CASE,
-        Settings(repeats=2),
-        Allowances.of(HIGHER),
-        1,
-        (around, around),
-        executables=("theirs", None),  # type: ignore[arg-type]
+        replace(new, executable=Path("theirs")), base, Settings(repeats=2), Criteria(Allowances.of(HIGHER), 1)
     )
     assert set(launched(rigs[0].log)) - {"close new", "close base", "build new", "build base"} == {
         "new by theirs",

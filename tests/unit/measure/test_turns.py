@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -14,13 +13,13 @@ from pytest_icbench.measure.measure import Measuring
 from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, ScriptedRig, run
+from tests.unit.scripted_rig import FAST, ScriptedRig, run, scripted
 
 ADAPTIVE = replace(FAST, repeats=None, max_duration_s=1.0)
 
 
-def begin(rig: ScriptedRig, reference: ScriptedRig | None = None, settings: Settings = FAST, **more: Any) -> Measuring:
-    return Measuring((rig, reference), MAX, settings, executable=EXECUTABLE, **more)
+def begin(rig: ScriptedRig, reference: ScriptedRig | None = None, settings: Settings = FAST) -> Measuring:
+    return Measuring(scripted(rig), settings, None if reference is None else scripted(reference))
 
 
 def to_its_end(measuring: Measuring, between_s: float = 0.0) -> tuple[int, Measurement]:
