@@ -34,7 +34,7 @@ from pytest_icbench.model.traffic import Traffic
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.node.protocol import NodeSpec
-    from pytest_icbench.host.session import HostSession
+    from pytest_icbench.host.host_session import HostSession
 
 T = TypeVar("T")
 #: Checks a driver's return value against the protocol, given the call's arguments.

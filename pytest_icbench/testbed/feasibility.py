@@ -20,8 +20,8 @@ from pytest_icbench.driver.guard import make_function, make_switch, probe_node, 
 from pytest_icbench.driver.switch.attach import resolve_endpoints
 from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.versions import check_comparable
 from pytest_icbench.model import flows
 from pytest_icbench.model.attach_target import ATTACH

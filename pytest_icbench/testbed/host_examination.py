@@ -16,13 +16,13 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, Unsupported
 from pytest_icbench.host import cpu_usage, disturbances, host_facts
 from pytest_icbench.host.findings import Finding, Level, disturbance, lack, note, success
+from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.cpu_meter import format_question, parse_answer
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
-from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.testbed.cpu_placement import plan
 from pytest_icbench.testbed.probe import application_findings

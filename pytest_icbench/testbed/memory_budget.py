@@ -10,10 +10,10 @@ from pytest_icbench.driver.guard import switch_needs
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.eal import endpoint_mib
 from pytest_icbench.errors import NoRoom
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbour
 

@@ -18,8 +18,8 @@ from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
 from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.findings import Finding, note, success
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model import load
 from pytest_icbench.model.case import SOCKET_APIS, Case

@@ -21,9 +21,9 @@ from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
 from pytest_icbench.host import host_facts
+from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.process import allow_files
 from pytest_icbench.host.resource.frequency import prepare_cpus
-from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.kinds.runs import RUNS
 from pytest_icbench.measure.comparing import Allowances, Criteria
 from pytest_icbench.measure.measure import Measuring

@@ -18,8 +18,8 @@ from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import DriverFault, ProvisionError, WorkloadError
 from pytest_icbench.host import host_facts
 from pytest_icbench.host.host_facts import read_program, sha256
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import function_key

@@ -17,10 +17,10 @@ import pytest_icbench
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.driver.switch.attach import resolve_endpoints
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import RUN_DIR, HostSession
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.load import Frames
@@ -132,7 +132,7 @@ def test_a_container_that_ends_is_named(session: HostSession, pair: tuple[ByHand
 HARNESS = """
 import sys
 from pytest_icbench.config.topology.reading import loads
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate

@@ -13,8 +13,8 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node import registry
 from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.treatment import common_treatment
 from tests.plugin.conftest import Runner
 

@@ -18,7 +18,7 @@ from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import Unsupported, WorkloadError
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, Pci, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind

@@ -21,7 +21,7 @@ from pytest_icbench.model.switch_traits import Kind
 if TYPE_CHECKING:
     from pytest_icbench.driver.node.protocol import Node, NodeFacts
     from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.host.session import HostSession
+    from pytest_icbench.host.host_session import HostSession
 
 
 #: The port kind that stands for every interface of the kernel.

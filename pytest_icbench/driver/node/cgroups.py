@@ -28,9 +28,9 @@ from weakref import WeakKeyDictionary
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root, format_cpu_list
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.cpu_allocation import CpuAllocation
 
 _POLL_S = 0.002

@@ -37,10 +37,10 @@ from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.cpu_usage import read_process
 from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import Process, refused_process
 from pytest_icbench.host.root import Root, format_cpu_list
-from pytest_icbench.host.session import HostSession
 
 #: The time in seconds that a container may take to end after its init was killed.
 STOP_TIMEOUT_S = 5.0

@@ -14,10 +14,10 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, SUN_PATH_MAX, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import attached_links
 from pytest_icbench.host.net.attached_links import Interface, Way, find_way, interfaces
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.attach_target import ATTACH, AttachTarget
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Veth, VhostUser
 from pytest_icbench.model.path import FramePath

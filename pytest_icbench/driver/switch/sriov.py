@@ -17,11 +17,11 @@ from pytest_icbench.driver.switch.common.userspace_ports import VFIO
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import host_facts
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.net import ethtool, links, vf
 from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
 from pytest_icbench.model.path import FramePath

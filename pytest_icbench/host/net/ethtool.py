@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
-from pytest_icbench.host.session import HostSession
 
 _CHANNELS = ("rx_count", "tx_count", "other_count", "combined_count")
 #: Large receive offload.

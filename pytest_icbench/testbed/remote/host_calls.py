@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_icbench.driver.workload.workload_version import WorkloadVersion
 from pytest_icbench.host.findings import Finding
-from pytest_icbench.host.session import SessionOptions
+from pytest_icbench.host.host_session import SessionOptions
 from pytest_icbench.model.calls import Forwarding, call, calls_of
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rig import RigCalls, RigFacts, RigSpec

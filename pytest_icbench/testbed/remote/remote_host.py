@@ -18,7 +18,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.findings import Finding, disturbance, lack, success
-from pytest_icbench.host.session import SessionOptions
+from pytest_icbench.host.host_session import SessionOptions
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.codec import encode
