@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The axes: what a case can be a combination of. An axis is one row here, and a field of a record of ``model``.
 
-The user's values replace those of a marker, and these the natural ones.
+The user's values replace those of a marker, which replace the natural values.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ class Axes:
         return any(getattr(self, row.field) is not None for row in rows(Axes) if row.traffic)
 
     def replaced_by(self, given: Axes) -> Axes:
-        """Returns the values of all axes: those given, else those of this object, else the natural ones."""
+        """Returns the values of all axes: the given ones, else this object's, else the natural ones."""
         has_lengths = given.packet_size is not None or given.mix is not None  # either replaces both
         chosen: dict[str, Any] = {}
         for row in rows(Axes):

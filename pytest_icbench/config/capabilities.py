@@ -96,7 +96,7 @@ _CHECKS: tuple[Callable[[Case, type[SwitchTraits]], str | None], ...] = (
 
 
 def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
-    """Returns why the case cannot run over two hosts, or None; the hosts are not asked."""
+    """Returns why the case cannot run over two hosts, or None. The hosts are not examined."""
     if not case.remote:
         return None
     what = case.load.ON_ONE_HOST or ("launches with a noisy neighbour" if case.noisy_neighbour is not None else None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Turns a marker into cases. Pure: the host is not asked, so that every host collects the same list."""
+"""Turns a marker into cases. Pure: the host is not examined, so every host collects the same list."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Request(Axes):
 
     Attributes:
         switch: names and groups, as written; ``vpp:xconnect`` is a switch in one of its modes.
-        mode: names of modes for switches that are given without one; ``default`` stands for the natural one, ``wires``
+        mode: names of modes for switches that are given without one; ``default`` is the natural one, ``wires`` stands
             for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
@@ -128,7 +128,7 @@ def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] 
     """Checks the names on the command line. Raises UsageError for one that no switch knows.
 
     Args:
-        programs: names of ``--icbench-binary`` besides those of switches.
+        programs: names of ``--icbench-binary`` that are not switches.
     """
     kept = resolve_switches(options.switch, catalogue, name_option(options, "switch"))
     if options.port is not None:
@@ -408,7 +408,7 @@ def _combine_functions(axes: Axes, own_pairs: Sequence[int] | None, where: str) 
     Args:
         axes: their ``function`` None stands for a path without any. CPU shares and quotas have a function, and a pair,
             for each of their per cents; different functions side by side have a pair each.
-        own_pairs: the numbers of pairs that the user asks for, before those of functions.
+        own_pairs: the numbers of pairs that the user requests, which override the functions'.
         where: the beginning of a message.
 
     Raises:

@@ -90,7 +90,7 @@ def parse_noisy_neighbours(text: str, where: str) -> tuple[str, ...]:
 
 
 def parse_isolations(text: str, where: str) -> tuple[str | None, ...]:
-    """Parses ``none l3 cat:11-1``; None stands for none. Raises UsageError for other words, and parts of 0 ways."""
+    """Parses ``none l3 cat:11-1``; None stands for no isolation. Raises UsageError for other words and empty parts."""
     isolations = []
     for word in parse_words(text, where):
         label = word.replace("-", ".")

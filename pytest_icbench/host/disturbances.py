@@ -91,7 +91,7 @@ def _cores(topology: Topology) -> Iterator[Finding]:
 
 
 def isolation_candidates(topology: Topology) -> list[int]:
-    """Returns the CPUs worth isolating: all but those of the first core, if there are four cores or more."""
+    """Returns the CPUs worth isolating: all but the first core's, if there are four cores or more."""
     cores = topology.cores()
     if len(cores) < 4:
         return []

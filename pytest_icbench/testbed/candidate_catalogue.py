@@ -104,7 +104,7 @@ class Candidates:
         return case if candidate is None or candidate.kind != "api" else replace(case, api=candidate.value)
 
     def find_replacements(self, case: Case) -> Replaced:
-        """Returns the parts of a case's rig that replace those of its base."""
+        """Returns the parts of a case's rig that replace its base's."""
         candidate = self.find(case)
         if candidate is None:
             return Replaced()

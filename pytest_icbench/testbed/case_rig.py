@@ -174,7 +174,7 @@ class Rig(MeasuredRig):
 
 
 class EmptyRig(Rig):
-    """A rig without a switch and nodes: those of its case exist only while they are measured."""
+    """A rig without a switch and nodes, for a case whose nodes exist only while they are measured."""
 
     def build(self) -> None:
         """Does nothing."""

@@ -5,8 +5,8 @@
 leaves their siblings idle. ``cooperative`` is for machines with fewer cores: every worker keeps a separate core, and
 the endpoints share the rest of the node and yield. Placements are never compared with each other.
 
-In both, isolated cores come first, then those of one L3 cache (``core_order``). What is left over is ``service``: for
-control threads and the harness, which sleep most of the time.
+In both, isolated cores come first, then the cores of one L3 cache (``core_order``). The remaining CPUs are ``service``:
+for control threads and the harness, which sleep most of the time.
 If the cores only just suffice nothing is left over: ``service`` is then an idle sibling of the first sender, or its
 very CPU. A sender that loses a time slice offers a little less; a receiver or a worker would lose packets.
 """
@@ -102,7 +102,7 @@ def _isolated(core: Core) -> bool:
 
 
 def _from_home(cores: Sequence[Core], ranks: Mapping[int, Rank], home: Domain) -> list[Core]:
-    """Returns cores with those of a domain first, then those of the largest others; isolated ones before all."""
+    """Returns cores in order: isolated ones first, then those in ``home``, then those in the largest other domains."""
     isolated, every = Counter(find_domain(core) for core in cores if _isolated(core)), Counter(map(find_domain, cores))
 
     def key(core: Core) -> tuple[object, ...]:

@@ -65,7 +65,7 @@ class ReplayCommand:
     """A process of an exchange, or with ``captures_only`` one that only listens.
 
     Attributes:
-        traffic: that of the longest frames.
+        traffic: the traffic with the longest frames.
         api: technique of the case; a kernel interface gets a raw socket, unless it is one of ``NETDEV_APIS``.
         sends: file of the frames that it sends, read again for each step.
         captures: file of the frames that arrived.
@@ -160,7 +160,7 @@ class Exchange:
     """The processes at all endpoints of a rig, started by the constructor, for one exchange after the other.
 
     Attributes:
-        addresses: those of the endpoints, by index.
+        addresses: the endpoints' addresses, by index.
         broken: whether a process or the switch has died, after which it cannot be used.
 
     Raises WorkloadError with the log's tail if a process does not get ready.

@@ -376,7 +376,7 @@ class Feasibility:
             )
         self._place_path(case, policy)  # its message comes first if the path alone has too few CPUs
         try:
-            # The noisy neighbour has its CPUs as a switch has those of its workers, and the endpoints share the rest.
+            # The noisy neighbour gets CPUs as workers of a switch do, and the endpoints share the rest.
             here = self._place_path(case, policy, count)
         except Unsupported:
             raise Unsupported(

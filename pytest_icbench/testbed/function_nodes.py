@@ -117,7 +117,7 @@ class FunctionNodes:
 
     @property
     def addresses(self) -> list[Address]:
-        """Addresses of the functions' ports at the switch, by index; the indexes follow those of the endpoints."""
+        """Addresses of the functions' ports at the switch, by index; the indexes continue after the endpoints'."""
         if self.component.in_switch is not None:
             return []
         return [address for ends in self._ends.values() for address in (ends.inner, ends.outer)]
@@ -258,7 +258,7 @@ class FunctionNodes:
         return read_cpu_use(groups.pids(groups.member(node.spec.name)))
 
     def _memory(self, place: _Place) -> int | None:
-        """Returns the memory of a function's node: its group's, or that of its processes; None without a node."""
+        """Returns the memory of a function's node: its group's, else its processes'; None without a node."""
         node = self._nodes.get(place)
         if node is None:
             return None

@@ -44,7 +44,7 @@ def examine(
         root: of the files of the host; None for this machine's.
         sample_s: how long disturbances are watched, in seconds.
         pf: the card that ``sriov`` is to use.
-        switches: the drivers by name; None for those of this package.
+        switches: the drivers by name; None for this package's.
         asked: the switches to examine: one that cannot run is missing. Empty: every switch, and one that cannot run is
             a note, since only its cases are skipped.
     """

@@ -25,7 +25,7 @@ from pytest_icbench.host.net.sockets import interface_counters, is_listening
 from pytest_icbench.host.process import Process, realtime, stopped_sentence, wait_until
 from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
 
-#: How long processes may take to end after they were asked to, in seconds.
+#: How long processes may take to end after a request, in seconds.
 END_S = 1.0
 _STAGE_POLL_S = 0.002
 _EXIT_POLL_S = 0.002

@@ -62,7 +62,7 @@ def _program(argv: Sequence[str]) -> str:
 
 
 def noisy_neighbour_cpus(case: Case) -> int:
-    """Returns the number of CPUs of a case's noisy neighbour; those of the control are left idle."""
+    """Returns the number of CPUs of a case's noisy neighbour; the control's are left idle."""
     noisy_neighbour = None if case.noisy_neighbour is None else NoisyNeighbour.of(case.noisy_neighbour)
     return 0 if noisy_neighbour is None else noisy_neighbour.cpus
 
@@ -195,7 +195,7 @@ class RunningNoisyNeighbour:
         self._began = self._times()
 
     def _share(self) -> tuple[float, float]:
-        """Returns the time that it ran since ``_mark``, and ran or waited to, over that of its CPUs."""
+        """Returns the time that it ran since ``_mark``, and the time that it ran or waited to, over its CPUs' time."""
         now, before = self._times(), self._began
         cpu_ns = (now[0] - before[0]) * 1e9 * len(self._processes)
         return (now[1] - before[1]) / cpu_ns, (now[2] - before[2]) / cpu_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The living rigs: a case's and its reference link's, and those of cases that take turns. At most one runs."""
+"""The living rigs: a case's and its reference link's, and the rigs of cases that take turns. At most one runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True)
 class SetupRequest:
-    """The requests of a case: for its rig and for that of its reference link, if it has one."""
+    """The requests of a case: for its rig, and for its reference link's rig if it has one."""
 
     rig: BuildRequest
     reference: BuildRequest | None
@@ -62,7 +62,7 @@ class Setup(Generic[R]):
 
 
 class RigPool(Generic[R]):
-    """Keeps rigs while the next case can use them, and those of cases that take turns.
+    """Keeps rigs while the next case can use them, and the rigs of cases that take turns.
 
     Args:
         make: returns a rig for a request, not yet built.

@@ -106,7 +106,7 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
 
     Args:
         user_config: the user's own configuration of the switch, as results keep it.
-        program: that of the switch, if it has one: another build can have the same version.
+        program: the switch's, if it has one: another build can have the same version.
     """
     placement = rig.placement
     return {
@@ -154,8 +154,8 @@ def read_software(
 
     Args:
         binaries: the user's paths by name.
-        program: that of the switch, None for a switch of the kernel.
-        workload: that of a candidate; None: the installed one.
+        program: the switch's, None for a switch of the kernel.
+        workload: a candidate's; None: the installed one.
         configs: the user's configurations, by switch and ``function:COMPONENT``.
     """
     first = rig.function_facts[0] if rig.function_facts else None

@@ -90,7 +90,7 @@ class Table:
         return AttachTarget(self.container, self.interface, ip, self.socket, full)
 
     def address(self, usual: Address) -> Address:
-        """Returns the address of the container; parts that the file leaves out are those of ``usual``."""
+        """Returns the address of the container; parts that the file leaves out are taken from ``usual``."""
         prefix = usual.prefix if self.netmask is None else ipaddress.IPv4Network(f"0.0.0.0/{self.netmask}").prefixlen
         return Address(self.ip or usual.ip, (self.mac or usual.mac).lower(), prefix)
 

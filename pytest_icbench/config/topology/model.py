@@ -93,7 +93,7 @@ class Topology:
         return self.path.pairs
 
     def members(self, pairs: int) -> tuple[Container, ...]:
-        """Returns the containers of a case with this number of pairs: those of the first pairs."""
+        """Returns the containers of the first pairs, for a case with this number of pairs."""
         return self.containers[: len(FramePath(pairs).endpoints)]
 
     def endpoint_specs(self, pairs: int) -> list[EndpointSpec]:
@@ -101,7 +101,7 @@ class Topology:
         return [container.endpoint_spec for container in self.members(pairs)]
 
     def endpoint_specs_of(self, case: Case) -> list[EndpointSpec] | None:
-        """Returns those of a case, or of its reference link, whose endpoints are made even if the case's exist."""
+        """Returns the endpoints of a case or its reference link, whose endpoints are made even if the case's exist."""
         if self.attaches and case.switch != ATTACH:
             return None
         return self.endpoint_specs(case.pairs)

@@ -2,7 +2,7 @@
 """The protocol of an application: a real server, its real client, and the checks of their output. Pure.
 
 An application describes the processes to start and parses their output. It starts nothing itself, and only
-``SendRequest`` lets it reach a server.
+``SendRequest`` gives it access to a server.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class ForwarderFunction(ProcessFunction):
 
     @classmethod
     def usable_ports(cls, function: str) -> tuple[str, ...]:
-        """Returns ``ports``; with a ring size those of DPDK alone, because sockets have no rings."""
+        """Returns ``ports``; with a ring size only DPDK's ports, because sockets have no rings."""
         return tuple(port for port in cls.ports if port != VETH) if _ring(function) else cls.ports
 
     @classmethod

@@ -41,7 +41,7 @@ RING = 256
 NAME = "P"
 #: Offsets in a buffer, after DPDK's 128 bytes, a headroom of 128 bytes and the Ethernet header.
 _IP_AT, _KEY_AT, _TARGET_AT = 270, 278, 286
-#: Masks of a flow's key, from the TTL on: protocol, source address and source port; or those of the destination.
+#: Masks of a flow's key, from the TTL on: protocol, source address and source port, or the same of the destination.
 _BY_SOURCE, _BY_TARGET = "00FF0000FFFFFFFF00000000FFFF0000", "00FF000000000000FFFFFFFF0000FFFF"
 _UDP, _ETHERNET = 17, 14
 _FIRST_FLOW_PORT, _LAST_PORT = 1024, 65535

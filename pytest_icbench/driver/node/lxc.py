@@ -133,7 +133,7 @@ def find_monitors(lxcpath: str, name: str, among: Iterable[int] | None = None) -
     """Returns the pids of a container's monitors, which have a title set by liblxc.
 
     Args:
-        among: candidate pids; None: those of all processes.
+        among: candidate pids; None: all pids.
     """
     title = f"[lxc monitor] {lxcpath} {name}".encode()
     if among is None:

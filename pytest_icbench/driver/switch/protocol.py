@@ -111,7 +111,7 @@ class Needs:
 
 
 class Switch(SwitchTraits, Protocol):
-    """A driver. Its class attributes are those of ``SwitchTraits``."""
+    """A driver. ``SwitchTraits`` declares its class attributes."""
 
     _facts: SwitchFacts = SwitchFacts()
 

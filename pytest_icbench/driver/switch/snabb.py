@@ -116,7 +116,7 @@ class Snabb(DaemonSwitch):
         return [VhostUser(attachment.address, str(path)) for attachment, path in zip(attachments, sockets, strict=True)]
 
     def set_ageing(self, seconds: float) -> None:
-        """Raises ProvisionError for a shorter time than that of its start, which cannot be changed."""
+        """Raises ProvisionError for a time below its initial one, which cannot be changed."""
         if seconds < self._mac_timeout_s:
             raise ProvisionError(
                 f"snabb forgets after {self._mac_timeout_s:g} s, as it was started: mac_timeout_s in its configuration"

@@ -151,11 +151,11 @@ class ReceivedTotals(_Received):
 
     Attributes:
         highest_sequence: None or -1 if nothing arrived.
-        joined: those of the ``corrupted`` that were several datagrams in one.
+        joined: the ``corrupted`` frames that were several datagrams in one.
         lossy_flows: number of flows that lost frames; None for a single flow.
         worst_flows: the flows that lost most, each with its lost frames; empty for a single flow.
         peer_acl_drops: frames up to ``highest_sequence`` that are of ACL-dropped flows. No other counter includes them.
-        acl_drops_passed: those of them that arrived.
+        acl_drops_passed: frames of ACL-dropped flows that arrived.
     """
 
     highest_sequence: Annotated[int, msgspec.Meta(ge=-1, le=2**48)] | None

@@ -105,7 +105,7 @@ def _address(buffer: Any) -> int:
 
 @contextmanager
 def device_map(devices: Mapping[int, int]) -> Iterator[int]:
-    """Yields the descriptor of a map from a link's index to that of the link to which its frames go.
+    """Yields the descriptor of a map from a link's index to the index of the link that gets its frames.
 
     Raises ProvisionError.
     """

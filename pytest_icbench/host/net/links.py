@@ -423,7 +423,7 @@ def lead_through_router(end: End, peer: Address) -> None:
     """Makes an endpoint, which is alone in its subnet, send packets for its peer to a router.
 
     Args:
-        peer: its MAC address is that of the router's port.
+        peer: its MAC address is the one of the router's port.
 
     Raises ProvisionError.
     """

@@ -67,7 +67,7 @@ def find_use(route: Any, index: int, link: Any, client: str) -> str | None:
 def _ssh_addresses() -> Iterator[str]:
     """Yields this host's addresses in the ssh connections of the process and of its ancestors.
 
-    sudo removes the variable from its own environment, but not from that of the shell that started it.
+    sudo removes the variable from its own environment, but not from the environment of the shell that started it.
     """
     name, pid = "SSH_CONNECTION", os.getpid()
     connections = [os.environ.get(name, "")]

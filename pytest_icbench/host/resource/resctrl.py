@@ -68,7 +68,7 @@ class CacheParts:
         ways: number of each part's ways.
 
     Raises:
-        ProvisionError: the kernel refuses, with its own words, or another group has one of the CPUs. Nothing is left.
+        ProvisionError: the kernel refuses (with its reason), or another group has one of the CPUs. Nothing is left.
     """
 
     def __init__(self, session: Holder, parts: Mapping[str, Sequence[int]], ways: Sequence[int]) -> None:

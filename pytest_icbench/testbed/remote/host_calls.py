@@ -116,6 +116,6 @@ class HostCalls(Forwarding):
         """Removes everything. Idempotent. Raises ProvisionError with what remains."""
 
 
-#: Calls by name; those of a rig have its id before their arguments.
+#: Calls by name; a rig's calls have its id before their arguments.
 HOST_CALLS = calls_of(HostCalls)
 RIG_CALLS = calls_of(RigCalls)

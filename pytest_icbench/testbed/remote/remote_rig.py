@@ -66,7 +66,7 @@ class RemoteRig(RigCalls):
 class TwoHostRig(HostPart):
     """The two rigs of one case, each with the endpoints of its host.
 
-    A launch's id joins those of the two hosts' launches with a plus.
+    A launch's id joins the ids of the two hosts' launches with a plus.
 
     Attributes:
         away: indexes of the endpoints on the other host; once it is built.

@@ -149,7 +149,7 @@ def node_end(attachment: Attachment) -> links.End:
 
 
 def veth_endpoint(attachment: Attachment, host_interface: str | None, mtu: int) -> Veth:
-    """Returns the endpoint at ``node_end``; ``mtu`` is that of layer 3, in bytes."""
+    """Returns the endpoint at ``node_end``; ``mtu`` is the layer 3 MTU in bytes."""
     return Veth(address=attachment.address, interface=attachment.interface, host_interface=host_interface, mtu=mtu)
 
 
