@@ -64,7 +64,7 @@ def _parse_line(line: str, where: str, directory: Path) -> Candidate:
     if not (target and colon and equals and value):
         raise UsageError(f"{where}: '{line}' is not {_FORM}")
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{where}: '{name}' is no name for a candidate; use letters, digits and _ + . -")
+        raise UsageError(f"{where}: '{name}' is not a name for a candidate; use letters, digits and _ + . -")
     if name == DEFAULT_MODE:
         raise UsageError(f"{where}: '{name}' is what {target} is without a mode; give yours another name")
     prefix, colon, rest = value.partition(":")

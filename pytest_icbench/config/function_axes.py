@@ -81,7 +81,7 @@ def parse_noisy_neighbours(text: str, where: str) -> tuple[str, ...]:
         noisy_neighbour = NoisyNeighbour.of(word)
         if noisy_neighbour is None:
             kind = word.partition(":")[0]
-            what = f"'{word[:60]}' is no number of CPUs of a noisy neighbour: write {kind}:2, 1 to {MOST_CPUS}"
+            what = f"'{word[:60]}' is not a number of CPUs of a noisy neighbour: write {kind}:2, 1 to {MOST_CPUS}"
             if kind not in KINDS:
                 what = f"there is no noisy neighbour '{kind[:60]}'{suggestion(kind, tuple(KINDS))}"
             raise UsageError(f"{where}: {what}")
@@ -113,7 +113,7 @@ def parse_crowds(text: str, where: str) -> tuple[str, ...]:
         crowd = Crowd.of(word)
         if crowd is None:
             raise UsageError(
-                f"{where}: '{word}' is no number of containers; write KIND:N, N from 1 to {MOST_CONTAINERS:,}, as"
+                f"{where}: '{word}' is not a number of containers; write KIND:N, N from 1 to {MOST_CONTAINERS:,}, as"
                 " netns:1000, or KIND:N:TIMEms with the time between new clients, as netns:200:25ms"
             )
         labels.append(crowd.label)

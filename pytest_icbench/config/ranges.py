@@ -117,7 +117,7 @@ def _number(text: str, where: str) -> int:
     match = _NUMBER.fullmatch(text)
     if match is None or len(match["digits"]) > _MAX_DIGITS:
         raise UsageError(
-            f"{where}: '{_quote(text)}' is no number; write whole numbers, also with k or M (64, 500k, 1.5M)"
+            f"{where}: '{_quote(text)}' is not a number; write whole numbers, also with k or M (64, 500k, 1.5M)"
         )
     value = Decimal(match["digits"]) * THOUSANDS[match["suffix"]]
     if value != int(value):

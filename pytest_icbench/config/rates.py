@@ -171,7 +171,7 @@ def _read(lines: list[str], path: Path, where: str) -> Trace:
         for word in words:
             if not _TRACE_RATE.fullmatch(word):
                 raise UsageError(
-                    f"{at}: '{word[:20]}' is no number of frames per second: write SECOND,RATE (0 to 999999999)"
+                    f"{at}: '{word[:20]}' is not a number of frames per second: write SECOND,RATE (0 to 999999999)"
                 )
         second, *rates = map(int, words)
         if second != len(rows):

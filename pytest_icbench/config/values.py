@@ -119,7 +119,7 @@ class Seconds:
     def __call__(self, text: str, where: str) -> float:
         match = _SECONDS.fullmatch(text.strip())
         if match is None:
-            raise UsageError(f"{where}: '{text.strip()}' is no time; write seconds (0.5, 10) or a unit (100ms, 20m)")
+            raise UsageError(f"{where}: '{text.strip()}' is not a time; write seconds (0.5, 10) or a unit (100ms, 20m)")
         value = float(match[1]) * _UNITS_S[match[2] or ""]
         return time_in_range(value, where, self.least, self.greatest)
 
@@ -243,7 +243,9 @@ def applications(text: str, where: str) -> tuple[str, ...]:
     loads = parse_words(text, where)
     for load in loads:
         if not is_load(load):
-            raise UsageError(f"{where}: '{load}' is no application; write NAME[:MODE][:cN][:NB][:rN], as redis:set:c16")
+            raise UsageError(
+                f"{where}: '{load}' is not an application; write NAME[:MODE][:cN][:NB][:rN], as redis:set:c16"
+            )
     return loads
 
 
@@ -253,7 +255,7 @@ _BASELINE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
 def baseline_name(text: str, where: str) -> str:
     """Parses the name of a baseline, which becomes the name of a directory."""
     if not _BASELINE_NAME.fullmatch(text):
-        raise UsageError(f"{where}: '{text}' is no name of a baseline; take letters, digits and _ . + -")
+        raise UsageError(f"{where}: '{text}' is not a name of a baseline; take letters, digits and _ . + -")
     return text
 
 

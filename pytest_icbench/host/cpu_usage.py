@@ -337,7 +337,7 @@ class _Reading:
 
 
 class CpuWatch:
-    """Watches measuring CPUs from its construction until ``read``: other processes' CPU time, waits of the rig's threads.
+    """Watches CPUs from its construction until ``read``: other processes' CPU time, waits of the rig's threads.
 
     Construction and ``read`` take one to three milliseconds each.
 

@@ -466,7 +466,7 @@ class Feasibility:
         make_function(component).probe(self._hosts.session, function)
 
     def _probe(self, case: Case) -> None:
-        """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
+        """Raises Unsupported if this host, or the second host of the case, lacks a requirement of the case."""
         cls = self.catalogue[case.switch]
         built = case if self._candidates is None else self._candidates.resolve(case)
         port, api = built.resolved_port(cls), built.resolved_api(cls)

@@ -151,7 +151,7 @@ class FunctionNodes:
             self._nodes[place] = node
 
     def _cpu(self, place: _Place) -> int:
-        """The CPU of a function; its pair's sender's, which does the kernel's work, for one that does not poll."""
+        """The CPU of a function. One that does not poll runs on its pair's sender, where the kernel works."""
         pair, hop = place
         if self._placement.functions:
             return self._placement.functions[(pair - 1) * self.case.chain + hop - 1]

@@ -28,7 +28,7 @@ QUIET_SAMPLES, WAIT_SAMPLE_S = 3, 1.0
 CONTROL_LAUNCHES = 3
 _CONTROL: dict[str, Any] = {"warmup_s": 0.15, "max_warmup_s": 0.0, "duration_s": 0.3, "drain_s": 0.2, "repeats": 1}
 
-#: Called with what was found last and the seconds that are left.
+#: Called with the last result and the remaining seconds.
 OnWait = Callable[[Fitness, float], None]
 
 

@@ -340,7 +340,7 @@ def _header(raw: bytes | str, where: str) -> _Header:
     try:
         header = msgspec.json.decode(raw, type=_Header)
     except msgspec.ValidationError:
-        raise DamagedData(f"{where} wrote a line that is no JSON object: {_shown(raw)}") from None
+        raise DamagedData(f"{where} wrote a line that is not a JSON object: {_shown(raw)}") from None
     except (ValueError, RecursionError):
         raise DamagedData(f"{where} wrote a line that is not JSON: {_shown(raw)}") from None
     if header.schema != SCHEMA:

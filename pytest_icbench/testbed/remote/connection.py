@@ -88,13 +88,13 @@ def parse_reply(message: object) -> tuple[int, dict[str, Any]]:
     """
     where = "an answer of the remote host"
     if not isinstance(message, str | bytes):
-        raise DamagedData(f"{where} is no text")
+        raise DamagedData(f"{where} is not text")
     data = from_json(message, where)
     number = data.get("id") if isinstance(data, dict) else None
     if not isinstance(number, int) or not ("result" in data or "error" in data):
         raise DamagedData(f"{where} lacks its number or its result")
     if "error" in data and not all(isinstance(data.get(key, ""), str) for key in _ERROR_TEXTS):
-        raise DamagedData(f"{where}: an error is no text")
+        raise DamagedData(f"{where}: an error is not text")
     return number, data
 
 

@@ -292,7 +292,7 @@ def test_settings_and_dimension() -> None:
         ((), {"packet_size": 63}, "packet_size: 63 is outside 64 to 9216"),
         ((), {"packet_size": [64, None]}, "packet_size: None is neither a number nor a text"),
         ((), {"packet_size": 64.5}, "packet_size: '64.5' is not a whole number"),
-        ((), {"burst": -1}, "burst: '-1' is no number"),
+        ((), {"burst": -1}, "burst: '-1' is not a number"),
         ((), {"pairs": 0}, "pairs: 0 is outside 1 to"),
         ((), {"rate": "quick"}, "rate: unknown rate 'quick'"),
         ((), {"rate": {"max"}}, "rate: {'max'} is neither a number nor a text"),
@@ -306,7 +306,7 @@ def test_settings_and_dimension() -> None:
         ((), {"soak_duration": 0.5}, "soak_duration: 0.5 s is outside 1 to"),
         ((), {"comparisons": 0}, "comparisons: 0 is outside 1 to"),
         ((), {"comparisons": [1, 2]}, "comparisons: one number is required, '1 2' has 2"),
-        ((), {"duration": "soon"}, "duration: 'soon' is no time"),
+        ((), {"duration": "soon"}, "duration: 'soon' is not a time"),
     ],
 )
 def test_mistakes_are_one_sentence_with_file_and_name(

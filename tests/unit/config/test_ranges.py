@@ -44,11 +44,11 @@ def test_values(text: str, values: tuple[int, ...]) -> None:
     [
         ("", "no value"),
         (" , ", "no value"),
-        ("abc", "'abc' is no number"),
-        ("64x", "'64x' is no number"),
-        ("-1", "'-1' is no number"),
-        ("1e6", "'1e6' is no number"),
-        ("1K", "'1K' is no number"),
+        ("abc", "'abc' is not a number"),
+        ("64x", "'64x' is not a number"),
+        ("-1", "'-1' is not a number"),
+        ("1e6", "'1e6' is not a number"),
+        ("1K", "'1K' is not a number"),
         ("²", "no number"),
         ("1.5", "no whole number"),
         ("0.0001k", "no whole number"),
@@ -65,7 +65,7 @@ def test_values(text: str, values: tuple[int, ...]) -> None:
         ("..", "from..step..to"),
         (f"0..1..{MAX_VALUES}", f"more than {MAX_VALUES}"),
         ("1..1..1000000000000", f"more than {MAX_VALUES}"),
-        ("9" * 5000, "is no number"),
+        ("9" * 5000, "is not a number"),
     ],
 )
 def test_mistakes_are_one_sentence_that_names_them(text: str, part: str) -> None:

@@ -51,7 +51,7 @@ def test_a_list_may_mix_units() -> None:
         ("10Gbyte", "x: unknown rate '10Gbyte'; a rate is max, ndr, "),
         ("pdr:9", "x: unknown rate 'pdr:9'; a partial-drop rate names its largest loss ratio"),
         ("1.5", "x: '1.5' is not a whole number"),
-        ("1M..x..2M", "x: 'x' is no number"),
+        ("1M..x..2M", "x: 'x' is not a number"),
     ],
 )
 def test_a_wrong_rate_is_one_sentence(text: str, sentence: str) -> None:

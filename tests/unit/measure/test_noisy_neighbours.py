@@ -61,8 +61,8 @@ def test_a_noisy_neighbour_is_an_axis_and_its_reference_the_same_case_without_it
     ("text", "words"),
     [
         ("steam", "there is no noisy neighbour 'steam'; did you mean stream?"),
-        ("cpu:0", "'cpu:0' is no number of CPUs of a noisy neighbour: write cpu:2, 1 to 64"),
-        ("cpu:65", "'cpu:65' is no number of CPUs"),
+        ("cpu:0", "'cpu:0' is not a number of CPUs of a noisy neighbour: write cpu:2, 1 to 64"),
+        ("cpu:65", "'cpu:65' is not a number of CPUs"),
     ],
 )
 def test_other_noisy_neighbours_are_refused(text: str, words: str) -> None:

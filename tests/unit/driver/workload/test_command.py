@@ -257,7 +257,7 @@ SENDERS = {**WINDOW, **SENT, "role": "sender"}
     [
         (b"EAL: Detected CPU lcores: 2", "wrote a line that is not JSON: 'EAL: Detected CPU lcores: 2'"),
         (b"\xff\xfe{", "wrote a line that is not JSON"),
-        (b"[1]", "wrote a line that is no JSON object"),
+        (b"[1]", "wrote a line that is not a JSON object"),
         (text(HELLO, schema=2), "wrote schema 2, but 1 is read here; build workload and plugin from one version"),
         (text(HELLO, type="goodbye"), "wrote a line of unknown type 'goodbye'"),
         (text(HELLO, pid="x"), "hello: pid: "),
