@@ -98,7 +98,7 @@ BOTH_WAYS = Traffic(both=True)
     [
         ({}, None),
         ({"dimension": "latency"}, "round trips go both ways already"),
-        ({"load": Frames(BOTH_WAYS, rate=Rate(trace=Trace("steps:30k")))}, "a trace says how fast sides a send"),
+        ({"load": Frames(BOTH_WAYS, rate=Rate(trace=Trace("steps:30k")))}, "a trace has rates for sides a only"),
         ({"blocking": True}, "an end that sends and receives at once polls"),
         ({"function": "nat"}, None),
     ],
@@ -180,7 +180,7 @@ def test_headers_are_an_axis_of_their_own() -> None:
         ("raw", "udp6", 83, "83 bytes do not hold udp6 headers; take frames of 84 or more"),
         ("raw", "udp6", 84, None),
         ("raw", "tcp6+vlan7", 100, None),
-        ("xdp", "udp6+vlan7", 128, "VLAN tag of udp6+vlan7"),
+        ("xdp", "udp6+vlan7", 128, "an AF_XDP socket may not see the VLAN tag of udp6+vlan7"),
         ("xdp", "udp6", 128, None),
         ("af_packet", "udp6+vlan7", 128, None),
         ("udp", None, 64, None),

@@ -123,7 +123,7 @@ def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> Non
         (Candidate("osv", "new", "binary", "x"), "there is no switch 'osv'; did you mean ovs?"),
         (
             Candidate("vpp", "xconnect", "binary", "x"),
-            "vpp already has a mode 'xconnect'",
+            "vpp already has a mode 'xconnect'; give yours another name",
         ),
         (Candidate("vpp", "new", "mode", "wire"), "vpp:new: vpp has no mode 'wire'; its modes: xconnect"),
         (Candidate("veth", "new", "binary", "x"), "veth:new: veth runs no binary; give config: or mode:"),
@@ -136,7 +136,7 @@ def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> Non
         ),
         (
             Candidate("workload", "xconnect", "binary", "x"),
-            "vpp already has a mode 'xconnect'",
+            "vpp already has a mode 'xconnect'; give yours another name",
         ),
         (Candidate("workload", "w", "config", "x"), "workload:w: of workload give its path, api:, node: or image:"),
     ],

@@ -153,7 +153,7 @@ def changed(old: str, new: str) -> str:
             'mac = "02:00:00:00:00:11"',
             'mac = "03:00:00:00:00:11"',
             "container[1].mac",
-            "no address of a single station",
+            "not an address of a single station",
         ),
         (
             'mac = "02:00:00:00:00:11"',

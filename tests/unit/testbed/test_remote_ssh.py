@@ -42,7 +42,7 @@ SECRETS = ("lab7", "b3", "example.org", "10.1.2.3", "2001:db8::7", "admin", "SHA
         ("Unable to negotiate with 10.1.2.3 port 22: no matching host key type found.", "no method in common"),
         ("/root/.ssh/b3.conf: line 3: Bad configuration option: nonsense", "cannot read its own configuration"),
         ("kex_exchange_identification: reset\r\nConnection reset by 10.1.2.3 port 22", "its sshd hung up"),
-        ("", "ssh ended without a word: see that `ssh HOST true` works by hand"),
+        ("", "ssh ended without a word: make sure that `ssh HOST true` works by hand"),
         ("b3.example.org was never heard of", "ssh said something else than is known here"),
     ],
 )  # fmt: skip
