@@ -24,8 +24,8 @@ import bench_host as host
 import paired
 
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application

@@ -19,8 +19,8 @@ from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.stats.intervals import interpolated
 from pytest_icbench.stats.quantiles import Estimate

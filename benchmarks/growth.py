@@ -16,8 +16,8 @@ from pathlib import Path
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import IcbenchError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames

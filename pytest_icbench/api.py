@@ -61,11 +61,11 @@ from pytest_icbench.errors import (
     WorkloadError,
 )
 from pytest_icbench.host.findings import Finding
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net.links import End as LinkEnd
 from pytest_icbench.host.net.links import configure as configure_link
 from pytest_icbench.host.net.links import create_netns, delete_netns
 from pytest_icbench.host.process import Process
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case, Family
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, Veth, VhostUser

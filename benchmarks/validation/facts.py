@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.host import host_facts as facts
 from pytest_icbench.version import package_version
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pytest_icbench.host.session import SessionOptions
+from pytest_icbench.host.host_session import SessionOptions
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.stats.quantiles import Estimate
 

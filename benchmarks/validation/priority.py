@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pytest_icbench.driver.node.cgroups import SessionGroup
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 
 _AUTOGROUP = Path("/proc/self/autogroup")
 _FIRST = "-20"

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.launch.processes import ProcessOutput

@@ -18,9 +18,9 @@ from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.config.topology.fields import pair_number
 from pytest_icbench.config.topology.model import default, to_toml
 from pytest_icbench.errors import IcbenchError, UsageError
+from pytest_icbench.host.host_session import RUN_DIR
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import RUN_DIR
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.store.raw import write_log

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the user asked for: options, files and the cases they make."""
+"""The user's request: options, files, and the cases that follow from them."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The axes: what a case can be a combination of. An axis is one row here, and a field of a record of ``model``.
 
-The user's values replace those of a marker, and these the natural ones.
+The user's values replace those of a marker, which replace the natural values.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _header_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
     if not header_labels.is_ipv4(header) and cls.hops is not None:
         return f"{case.switch} forwards IPv4 packets and nothing else, so not {header}; take udp4 or tcp4"
     if header_labels.has_tag(header) and api == "xdp":
-        return f"an AF_XDP socket may not get to see the VLAN tag of {header}; take --icbench-api raw or raw-mmsg"
+        return f"an AF_XDP socket may not see the VLAN tag of {header}; take --icbench-api raw or raw-mmsg"
     if header_labels.has_tag(header) and (not cls.vlan or cls.filters):
         return f"{case.switch} does not pass frames with a VLAN tag; leave +vlan out of {header}"
     return None
@@ -102,7 +102,7 @@ def _direction_misfit(case: Case, _cls: type[SwitchTraits], _api: str) -> str | 
     if case.round_trips:
         return f"round trips go both ways already, and a server sends answers only: {remedy}"
     if case.rate.trace is not None:
-        return f"a trace says how fast sides a send, and nothing of sides b: {remedy}"
+        return f"a trace has rates for sides a only: {remedy}"
     if case.blocking:
         return "an end that sends and receives at once polls, so its sockets cannot block: leave --icbench-blocking out"
     return None
@@ -133,7 +133,7 @@ def _queues_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
 
 def explain_burst(burst: int, ring: int) -> str:
     """Returns why a burst cannot be handed over at once."""
-    return f"a burst of {burst} does not fit into a ring of {ring}; take a lesser burst or a greater --icbench-ring"
+    return f"a burst of {burst} does not fit into a ring of {ring}; take a smaller burst or a larger --icbench-ring"
 
 
 def _has_frames(case: Case) -> bool:
@@ -163,17 +163,17 @@ class Axes:
         values.labels(
             Traffic.of_mix,
             "no mix given; write simple, nfvbench, a genome (aaagb) or 64:7,594:4,1518:1",
-            "is no mix",
+            "is not a mix",
             commas=False,
         ),
         traffic=FRAMES,
     )
     header: tuple[str | None, ...] | None = axis(
         "LIST",
-        "replace the headers: udp4, tcp4, udp6 or tcp6, then +vlanN for a VLAN tag (udp4 tcp6 udp6+vlan100); the least"
-        " frames have 64, 76, 84 and 96 bytes, with a tag 4 more",
+        "replace the headers: udp4, tcp4, udp6 or tcp6, then +vlanN for a VLAN tag (udp4 tcp6 udp6+vlan100); the"
+        " smallest frames have 64, 76, 84 and 96 bytes, 4 more with a tag",
         values.labels(
-            header_labels.parse, "no headers given; write udp4, tcp4, udp6, tcp6 or udp4+vlan100", "are no headers"
+            header_labels.parse, "no headers given; write udp4, tcp4, udp6, tcp6 or udp4+vlan100", "are not headers"
         ),
         marker="'udp4'",
         natural=(None,),
@@ -185,7 +185,7 @@ class Axes:
         "replace the flows: number (1 to 1M), then :addresses (the default), :ports or :macs for what differs, then"
         " :zipf unless all come equally often (1 64k 1M:macs:zipf); new: each frame is a new flow",
         values.labels(
-            flow_labels.parse, "no number of flows given; write 1, 64k, 64k:ports or 1M:zipf", "are no flows"
+            flow_labels.parse, "no number of flows given; write 1, 64k, 64k:ports or 1M:zipf", "are not flows"
         ),
         marker="1",
         natural=(None,),
@@ -196,7 +196,7 @@ class Axes:
         "LIST",
         "replace the directions: one (side a of a pair sends), both (both ends send at once; rates and losses are then"
         " also those of each direction)",
-        values.labels(sends_both_ways, f"no direction given; write {ONE} or {BOTH}", "is no direction"),
+        values.labels(sends_both_ways, f"no direction given; write {ONE} or {BOTH}", "is not a direction"),
         marker="'one'",
         natural=(False,),
         traffic="both",
@@ -244,7 +244,7 @@ class Axes:
     api: tuple[str, ...] | None = axis(
         "LIST",
         "replace the API techniques of the endpoints: udp udp-mmsg udp-gso raw raw-mmsg xdp dpdk af_packet af_xdp,"
-        " or all; of these each switch takes those that it can",
+        " or all; each switch takes those that it supports",
         values.apis,
     )
     app: tuple[str, ...] | None = axis(
@@ -256,14 +256,14 @@ class Axes:
     )
     startup: tuple[str, ...] | None = axis(
         "LIST",
-        "replace the containers of the scenarios that create some one after the other: KIND:N, a kind of node or fork"
+        "replace the containers of the scenarios that create some in sequence: KIND:N, a kind of node or fork"
         " (netns:1000 fork:300), or KIND:N:TIMEms, by the first frames of clients that come so often (netns:200:25ms)",
         parse_crowds,
         applies=Applies(lambda case: isinstance(case.load, Startup), "no selected case creates containers"),
     )
     port: tuple[str, ...] | None = axis(
         "LIST",
-        "replace the port kinds (vhost-user, vhost-user-packed, memif, ...); of these each switch takes those it has",
+        "replace the port kinds (vhost-user, vhost-user-packed, memif, ...); each switch takes those it supports",
         parse_words,
     )
     blocking: tuple[bool, ...] | None = axis(
@@ -312,14 +312,14 @@ class Axes:
     )
     cpu_share: tuple[str, ...] | None = axis(
         "LIST",
-        "replace the shares of one CPU that functions side by side get, in per cent: 70:30, or 70 for the same; a pair"
+        "replace the CPU shares of functions side by side, in per cent of one CPU: 70:30, or 70 for the same; a pair"
         " for each",
         parse_cpu_shares,
         applies=_OF_FUNCTIONS,
     )
     cpu_quota: tuple[str, ...] | None = axis(
         "LIST",
-        "replace the most that functions side by side get of their CPU, in per cent: 50:50; a pair for each",
+        "replace the CPU quotas of functions side by side, in per cent of their CPU: 50:50; a pair for each",
         parse_cpu_quotas,
         applies=_OF_FUNCTIONS,
     )
@@ -338,9 +338,8 @@ class Axes:
     )
     isolation: tuple[str | None, ...] | None = axis(
         "LIST",
-        "replace how noisy neighbours are kept apart: none, l3 (CPUs of another L3 cache), or cat:11-1 to"
-        " cat:3-3-3-3 (ways"
-        " of the L3 cache through resctrl, the noisy neighbour's last)",
+        "replace the isolation of noisy neighbours: none, l3 (CPUs of another L3 cache), or cat:11-1 to cat:3-3-3-3"
+        " (ways of the L3 cache through resctrl, the noisy neighbour's last)",
         parse_isolations,
     )
 
@@ -350,7 +349,7 @@ class Axes:
         return any(getattr(self, row.field) is not None for row in rows(Axes) if row.traffic)
 
     def replaced_by(self, given: Axes) -> Axes:
-        """Returns the values of all axes: those given, else those of this object, else the natural ones."""
+        """Returns the values of all axes: the given ones, else this object's, else the natural ones."""
         has_lengths = given.packet_size is not None or given.mix is not None  # either replaces both
         chosen: dict[str, Any] = {}
         for row in rows(Axes):

@@ -52,7 +52,7 @@ class Row(NamedTuple):
         parse_at: the same for a value that also depends on the directory that relative paths begin at.
         flag: the option takes no value on the command line.
         setting: the name of the setting in ``Settings``; empty if the option is none.
-        marker: the default of the marker's argument, as written there; empty if the option is no axis.
+        marker: the default of the marker's argument, as written there; empty if the option is not an axis.
         argument: the name of that argument.
         natural: the values of an axis that neither the user nor the marker gives.
         traffic: the field of ``Traffic`` that the values of an axis are for, or ``FRAMES``; empty for others.

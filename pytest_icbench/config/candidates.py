@@ -64,7 +64,7 @@ def _parse_line(line: str, where: str, directory: Path) -> Candidate:
     if not (target and colon and equals and value):
         raise UsageError(f"{where}: '{line}' is not {_FORM}")
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{where}: '{name}' is no name for a candidate; use letters, digits and _ + . -")
+        raise UsageError(f"{where}: '{name}' is not a name for a candidate; use letters, digits and _ + . -")
     if name == DEFAULT_MODE:
         raise UsageError(f"{where}: '{name}' is what {target} is without a mode; give yours another name")
     prefix, colon, rest = value.partition(":")
@@ -90,7 +90,7 @@ def _of_kind(kind: Kind, named: tuple[str, str], value: str, at: str, directory:
             settable = ".." not in option and _SETTABLE.fullmatch(file_of(name.rstrip()))
             if not settable or not _VALUE.fullmatch(wanted):
                 raise UsageError(
-                    f"{at}: '{option.strip()}' is no kernel option that may be set here; give net.NAME=VALUE,"
+                    f"{at}: '{option.strip()}' is not a kernel option that may be set here; give net.NAME=VALUE,"
                     " vm.NAME=VALUE or kernel.sched_NAME=VALUE"
                 )
     if kind == "api" and value not in APIS:
@@ -105,7 +105,7 @@ def _check_directory(kind: Kind, path: Path, at: str) -> None:
     if kind == "lib" and not any(path.glob("*.so*")):
         raise UsageError(f"{at}: {path} has no shared libraries")
     if kind == "image" and not (path / "usr").is_dir():
-        raise UsageError(f"{at}: {path} is no root directory of an image: it has no usr; unpack one there")
+        raise UsageError(f"{at}: {path} is not a root directory of an image: it has no usr; unpack one there")
 
 
 def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTraits]], where: str) -> None:
@@ -123,17 +123,17 @@ def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTr
             _check_switch(candidate, catalogue[target], f"{where}: ")
         for cls in catalogue.values() if candidate.everywhere else ():
             if cls.has_mode(name):
-                raise UsageError(f"{where}: {cls.name} has a mode '{name}' of its own; give yours another name")
+                raise UsageError(f"{where}: {cls.name} already has a mode '{name}'; give yours another name")
 
 
 def _check_switch(candidate: Candidate, cls: type[SwitchTraits], where: str) -> None:
     target, name = candidate.target, candidate.name
     if cls.has_mode(name):
-        raise UsageError(f"{where}{target} has a mode '{name}' of its own; give yours another name")
+        raise UsageError(f"{where}{target} already has a mode '{name}'; give yours another name")
     if candidate.kind == "mode" and (reason := explain_mode(cls, candidate.value)):
         raise UsageError(f"{where}{candidate.key}: {reason}")
     if candidate.kind in ("binary", "lib") and not cls.takes_binary:
-        raise UsageError(f"{where}{candidate.key}: {target} has no binary of its own; give config: or mode:")
+        raise UsageError(f"{where}{candidate.key}: {target} runs no binary; give config: or mode:")
 
 
 def select_for_switch(candidates: Iterable[Candidate], switch: str) -> tuple[Candidate, ...]:

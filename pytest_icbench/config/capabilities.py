@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the switches can do, of what a marker and the user ask for. The host is not asked."""
+"""The capabilities of switches, compared with a request of a marker and the user. The host is not examined."""
 
 from __future__ import annotations
 
@@ -96,21 +96,21 @@ _CHECKS: tuple[Callable[[Case, type[SwitchTraits]], str | None], ...] = (
 
 
 def remote_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
-    """Returns why the case cannot run over two hosts, or None; the hosts are not asked."""
+    """Returns why the case cannot run over two hosts, or None. The hosts are not examined."""
     if not case.remote:
         return None
     what = case.load.ON_ONE_HOST or ("launches with a noisy neighbour" if case.noisy_neighbour is not None else None)
     if what is not None:
         return f"{what} run on one host: leave out --icbench-remote"
     if not cls.uplinks:
-        return f"{case.switch} has no way to a second host: it runs without --icbench-remote"
+        return f"{case.switch} cannot reach a second host: it runs without --icbench-remote"
     if cls.uplink_pairs is not None and case.pairs > cls.uplink_pairs:
         return f"{case.switch} takes at most {cls.uplink_pairs} pair over its uplink, not {case.pairs}"
     return None
 
 
 def select_socket_ports(cls: type[SwitchTraits], asked: tuple[str, ...] | None) -> list[str]:
-    """Returns the port kinds over which an application's sockets go: the natural one first, unless others are asked."""
+    """Returns the port kinds of an application's sockets: the natural one first, unless some are requested."""
     able = [port for port in cls.ports if APPLICATION_API in cls.port_apis(port)]
     if asked is None:
         return [port for port in able if port not in cls.ports_by_name][:1]
@@ -118,12 +118,12 @@ def select_socket_ports(cls: type[SwitchTraits], asked: tuple[str, ...] | None) 
 
 
 def select_supported(asked: tuple[str, ...], supported: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns those asked for that are supported; ``all`` stands for all of them."""
+    """Returns the requested names that are supported; ``all`` stands for all of them."""
     return supported if "all" in asked else tuple(name for name in asked if name in supported)
 
 
 def check_reach(options: Options, kept: Sequence[type[SwitchTraits]]) -> None:
-    """Checks that one of the switches asked for has one of the techniques and ports asked for. Raises UsageError."""
+    """Checks that a requested switch has one of the requested techniques and ports. Raises UsageError."""
     for option, what, asked, had in (
         ("--icbench-api", "API", options.api, {cls.name: tuple(cls.apis) for cls in kept}),
         ("--icbench-port", "port kind", options.port, {cls.name: tuple(cls.ports) for cls in kept}),
@@ -136,7 +136,7 @@ def check_reach(options: Options, kept: Sequence[type[SwitchTraits]]) -> None:
 
 
 def check_way(options: Options, kept: Sequence[type[SwitchTraits]]) -> None:
-    """Checks that a switch asked for has a technique asked for over a port kind asked for, or else over a usual one.
+    """Checks that a requested switch has a requested technique over a requested or a usual port kind.
 
     A marker may name the port kind, so this is for a session in which no test has a case. Raises UsageError.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Turns a marker into cases. Pure: the host is not asked, so that every host collects the same list."""
+"""Turns a marker into cases. Pure: the host is not examined, so every host collects the same list."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Literal
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.axes import Axes
 from pytest_icbench.config.capabilities import check_reach, select_socket_ports, select_supported
+from pytest_icbench.config.effective_settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.ranges import parse_words
-from pytest_icbench.config.settings import NAMES, as_text, parse_overrides
 from pytest_icbench.config.startups import LINK, startup_arguments, startup_cases
 from pytest_icbench.config.switches import (
     Catalogue,
@@ -47,7 +47,7 @@ class Request(Axes):
 
     Attributes:
         switch: names and groups, as written; ``vpp:xconnect`` is a switch in one of its modes.
-        mode: names of modes for switches without one of their own; ``default`` stands for the natural one, ``wires``
+        mode: names of modes for switches that are given without one; ``default`` is the natural one, ``wires`` stands
             for all ``wire_modes``.
         remote: whether the case is over two hosts; empty: if there is a second one.
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
@@ -106,7 +106,7 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
             fields[_FIELDS.get(name, name)] = _parse_argument(name, value, f"{where}: {name}")
     if "app" in fields:
         if "dimension" in named or {"measure", "api"} & {*fields}:
-            raise UsageError(f"{where}: an application has traffic of its own; leave out dimension, measure and api")
+            raise UsageError(f"{where}: an application brings its traffic; leave out dimension, measure and api")
         fields["dimension"] = "application"
     if "startup" in fields:
         fields |= startup_arguments([name for name in named if name not in NAMES], where)
@@ -128,7 +128,7 @@ def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] 
     """Checks the names on the command line. Raises UsageError for one that no switch knows.
 
     Args:
-        programs: names of ``--icbench-binary`` besides those of switches.
+        programs: names of ``--icbench-binary`` that are not switches.
     """
     kept = resolve_switches(options.switch, catalogue, name_option(options, "switch"))
     if options.port is not None:
@@ -142,7 +142,7 @@ def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] 
             known = (*(key for key, cls in catalogue.items() if cls.takes_binary), *programs)
             raise UsageError(f"{binary}: there is no switch '{name}'{suggestion(name, known)}")
         if not catalogue[name].takes_binary:
-            raise UsageError(f"{binary}: {name} has no program of its own; leave it out")
+            raise UsageError(f"{binary}: {name} runs no program; leave it out")
     for name in options.switch_config:
         if name not in catalogue:
             config = name_option(options, "switch-config")
@@ -252,7 +252,7 @@ class _Expansion:
             named: whether the marker names the switch.
 
         Raises:
-            UsageError: a switch that is named has none of those asked for.
+            UsageError: a switch that is named has none of the requested ones.
         """
         request, options = self.request, self.options
         where = f"{self.where}: {cls.name}"
@@ -282,7 +282,7 @@ class _Expansion:
             named_at: the beginning of a message if the marker names the switch; else None.
 
         Raises:
-            UsageError: a switch that is named supports none of those asked for.
+            UsageError: a switch that is named supports none of the requested ones.
         """
         asked: tuple[str, ...] | None = getattr(self.request, axis)
         if asked is not None and named_at is not None and not select_supported(asked, supported):
@@ -292,7 +292,7 @@ class _Expansion:
         return natural if chosen is None else select_supported(chosen, supported)
 
     def _cores(self, cls: type[SwitchTraits]) -> tuple[int | None, ...]:
-        """Returns the worker cores asked for; None is the natural number, the only one of a switch with no choice."""
+        """Returns the requested worker cores; None is the natural number, the only one of a switch with no choice."""
         asked = self.axes.switch_cores
         if asked is None or not cls.scalable:
             return (None,)
@@ -391,14 +391,12 @@ def _combine_ways(
 
 
 def _combine_noisy_neighbours(axes: Axes, where: str) -> list[dict[str, Any]]:
-    """Returns the axes of noisy neighbours by their names in ``Case``. Raises UsageError for an isolation from
-    nobody.
-    """
+    """Returns the axes of noisy neighbours by their names in ``Case``. Raises UsageError for isolation alone."""
     noisy_neighbours, isolations = axes.noisy_neighbour, axes.isolation
     if noisy_neighbours is None:
         if any(isolations or ()):
             raise UsageError(
-                f"{where}: isolation keeps a noisy neighbour apart, and there is none: give noisy neighbour, too"
+                f"{where}: isolation is for a noisy neighbour, and there is none: give noisy_neighbour, too"
             )
         return [{}]
     return [{"noisy_neighbour": one, "isolation": apart} for one in noisy_neighbours for apart in isolations or (None,)]
@@ -410,11 +408,11 @@ def _combine_functions(axes: Axes, own_pairs: Sequence[int] | None, where: str) 
     Args:
         axes: their ``function`` None stands for a path without any. CPU shares and quotas have a function, and a pair,
             for each of their per cents; different functions side by side have a pair each.
-        own_pairs: the numbers of pairs that the user asks for, before those of functions.
+        own_pairs: the numbers of pairs that the user requests, which override the functions'.
         where: the beginning of a message.
 
     Raises:
-        UsageError: shares, caps and functions are for different numbers of functions, or for a chain.
+        UsageError: shares, quotas and functions are for different numbers of functions, or for a chain.
     """
     ways: list[dict[str, Any]] = []
     for function in axes.function or ():
@@ -444,10 +442,10 @@ def _count_functions(
     share, cap = cpu_allocation
     counts = {len(percents(text)) for text in cpu_allocation if text is not None}
     if len(counts) > 1:
-        raise UsageError(f"{where}: share {share} and cap {cap} are for different numbers of functions")
+        raise UsageError(f"{where}: CPU share {share} and CPU quota {cap} are for different numbers of functions")
     if counts and named > 1 and counts != {named}:
         raise UsageError(
-            f"{where}: {'share' if share else 'cpu_quota'} {share or cap} is for {counts.pop()} functions, and"
+            f"{where}: CPU {'share' if share else 'quota'} {share or cap} is for {counts.pop()} functions, and"
             f" '{function}' are {named}"
         )
     if (counts or named > 1) and chain > 1:

@@ -34,8 +34,8 @@ def parse_functions(text: str, where: str) -> tuple[str | None, ...]:
             several and NO_FUNCTION in side_by_side(word)
         ):
             raise UsageError(
-                f"{where}: '{word[:60]}' is no function: write parts joined by + (nat+acl10), different functions side"
-                f" by side joined by : (wire:2xcost1000), or {NO_FUNCTION}"
+                f"{where}: '{word[:60]}' is not a function: write parts joined by + (nat+acl10), different functions"
+                f" side by side joined by : (wire:2xcost1000), or {NO_FUNCTION}"
             )
     return tuple(None if word == NO_FUNCTION else word for word in words)
 
@@ -44,7 +44,7 @@ def _parse_percents(text: str, where: str) -> list[tuple[str, list[int]]]:
     words = parse_words(text, where)
     for word in words:
         if not _PERCENTS.fullmatch(word):
-            raise UsageError(f"{where}: '{word[:60]}' is no list of per cents: write 70:30, one for each function")
+            raise UsageError(f"{where}: '{word[:60]}' is not a list of per cents: write 70:30, one for each function")
     return [(word, [*percents(word)]) for word in words]
 
 
@@ -60,7 +60,7 @@ def parse_cpu_shares(text: str, where: str) -> tuple[str, ...]:
             numbers.append(100 - numbers[0])
         if min(numbers) < 1 or sum(numbers) > 100:
             raise UsageError(
-                f"{where}: '{word}' cannot be had of one CPU: shares are at least 1 and sum to at most 100 per cent"
+                f"{where}: '{word}' is not possible on one CPU: shares are at least 1 and sum to at most 100 per cent"
             )
         splits.append(":".join(map(str, numbers)))
     return tuple(dict.fromkeys(splits))
@@ -70,7 +70,7 @@ def parse_cpu_quotas(text: str, where: str) -> tuple[str, ...]:
     """Parses ``50:50 20``: the most per cent of its CPU that each function gets. Raises UsageError."""
     for word, numbers in _parse_percents(text, where):
         if min(numbers) < 1 or max(numbers) > 100:
-            raise UsageError(f"{where}: '{word}' cannot be had of one CPU: a quota is 1 to 100 per cent")
+            raise UsageError(f"{where}: '{word}' is not possible on one CPU: a quota is 1 to 100 per cent")
     return parse_words(text, where)
 
 
@@ -81,7 +81,7 @@ def parse_noisy_neighbours(text: str, where: str) -> tuple[str, ...]:
         noisy_neighbour = NoisyNeighbour.of(word)
         if noisy_neighbour is None:
             kind = word.partition(":")[0]
-            what = f"'{word[:60]}' is no number of CPUs of a noisy neighbour: write {kind}:2, 1 to {MOST_CPUS}"
+            what = f"'{word[:60]}' is not a number of CPUs of a noisy neighbour: write {kind}:2, 1 to {MOST_CPUS}"
             if kind not in KINDS:
                 what = f"there is no noisy neighbour '{kind[:60]}'{suggestion(kind, tuple(KINDS))}"
             raise UsageError(f"{where}: {what}")
@@ -90,7 +90,7 @@ def parse_noisy_neighbours(text: str, where: str) -> tuple[str, ...]:
 
 
 def parse_isolations(text: str, where: str) -> tuple[str | None, ...]:
-    """Parses ``none l3 cat:11-1``; None stands for none. Raises UsageError for other words, and parts of 0 ways."""
+    """Parses ``none l3 cat:11-1``; None stands for no isolation. Raises UsageError for other words and empty parts."""
     isolations = []
     for word in parse_words(text, where):
         label = word.replace("-", ".")
@@ -99,8 +99,8 @@ def parse_isolations(text: str, where: str) -> tuple[str | None, ...]:
             raise UsageError(f"{where}: '{word}' leaves a part without any way of the cache: give each 1 at least")
         if word not in (NOT_ISOLATED, L3) and not ways:
             raise UsageError(
-                f"{where}: '{word[:60]}' is no isolation: write {NOT_ISOLATED}, {L3}, or cat: with the cache ways of"
-                " two to four parts, the noisy neighbour's last (cat:11-1, cat:3-3-3-3)"
+                f"{where}: '{word[:60]}' is not an isolation: write {NOT_ISOLATED}, {L3}, or cat: with the cache ways"
+                " of two to four parts, the noisy neighbour's last (cat:11-1, cat:3-3-3-3)"
             )
         isolations.append(None if word == NOT_ISOLATED else label)
     return tuple(dict.fromkeys(isolations))
@@ -113,7 +113,7 @@ def parse_crowds(text: str, where: str) -> tuple[str, ...]:
         crowd = Crowd.of(word)
         if crowd is None:
             raise UsageError(
-                f"{where}: '{word}' is no number of containers; write KIND:N, N from 1 to {MOST_CONTAINERS:,}, as"
+                f"{where}: '{word}' is not a number of containers; write KIND:N, N from 1 to {MOST_CONTAINERS:,}, as"
                 " netns:1000, or KIND:N:TIMEms with the time between new clients, as netns:200:25ms"
             )
         labels.append(crowd.label)

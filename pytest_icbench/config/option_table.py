@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options that are no axes: group, name, type, default, parser and help of each. No other place lists them."""
+"""The options that are not axes: group, name, type, default, parser and help of each. No other place lists them."""
 
 from __future__ import annotations
 
@@ -154,8 +154,7 @@ class Options(Axes):
     max_warmup: float | None = option(
         TIME,
         "S",
-        "wait at most this long for a stationary rate, then measure what there is and say so; 0: do not wait"
-        " (2 unless given)",
+        "wait at most this long for a stationary rate, then measure anyway and say so; 0: do not wait (2 unless given)",
         values.Seconds(0.0, 600.0),
         setting="max_warmup_s",
     )
@@ -203,8 +202,8 @@ class Options(Axes):
     wait_quiet: float = option(
         HOST,
         "T",
-        "wait at most this long for a host whose CPUs nobody else uses, before the first case (10m); then go on and say"
-        " what was found (default: do not wait)",
+        "before the first case, wait at most this long until no other process uses the CPUs (10m); then go on and"
+        " report what was found (default: do not wait)",
         values.Seconds(0.0, 86_400.0),
         default=0.0,
     )
@@ -226,29 +225,28 @@ class Options(Axes):
     frequency: Literal["fix", "keep"] = option(
         HOST,
         "fix|keep",
-        "fix sets the governor of the CPUs that measure to performance and turbo off, where the machine has them, and"
-        " puts them back; keep leaves them alone (default: fix)",
+        "fix sets the governor of the measuring CPUs to performance and turbo off, where the machine has them, and"
+        " restores them; keep leaves them alone (default: fix)",
         values.one_of("fix", "keep"),
         default="fix",
     )
     precedence: str = option(
         HOST,
         "all|none",
-        "how the pollers stand against all other processes of this host: before them (all), or equal to them (none)"
-        " (default: all)",
+        "precedence of the pollers over other processes of this host: over all of them, or none (default: all)",
         values.one_of("all", "none"),
         default="all",
     )
     node: str = option(
         HOST,
         "KIND",
-        "where the workloads run: lxc, netns, oci, podman, docker or what a plugin brings (default: lxc)",
+        "where the workloads run: lxc, netns, oci, podman, docker or a plugin's kind (default: lxc)",
         default="lxc",
     )
     hugepage_size_kib: int | None = option(
         HOST, "SIZE", "size of huge pages: 2M or 1G (default: 2M)", values.hugepage_size_kib, name="hugepage_size"
     )
-    rebuild: bool = flag(HOST, "build switch and nodes anew for each launch", name="rebuild")
+    rebuild: bool = flag(HOST, "build switch and nodes again for each launch", name="rebuild")
     must_match: tuple[str, ...] = option(
         GATING,
         "LIST",
@@ -262,13 +260,13 @@ class Options(Axes):
         FIRST,
         "NAME",
         "keep the values of this run as a baseline of this name, for each case and host; cases that are not run keep"
-        " what they had",
+        " their values",
         values.baseline_name,
     )
     compare: str | None = option(
         FIRST,
         "NAME",
-        "compare with the baseline of this name; how much worse a case may be stands in thresholds.toml",
+        "compare with the baseline of this name; thresholds.toml says how much worse a case may be",
         values.baseline_name,
     )
     baselines: Path = option(
@@ -291,7 +289,7 @@ class Options(Axes):
         GATING,
         f"end pytest with {EXIT_STATUS['regressed']} if all that failed is {Verdict.REGRESSED}, and with"
         f" {EXIT_STATUS['undecided']} if nothing else is wrong but a case is {alternatives(UNDECIDED)}; 1 then means"
-        " broken. --icbench-compare and --icbench-candidate bring it along",
+        " broken. --icbench-compare and --icbench-candidate imply it",
     )
     plain_exit_codes: bool = flag(GATING, "end pytest with its own exit status, in a comparison too")
     strict: bool = flag(
@@ -308,8 +306,8 @@ class Options(Axes):
     resume: str | None = option(
         REPORTS,
         "RUN",
-        "go on with an interrupted run (its name below the reports, or its directory): what it had finished is taken"
-        " from it; refused if command line, host or versions are others",
+        "resume an interrupted run (its name below the reports, or its directory): cases that it finished are not run"
+        " again; refused if command line, host or versions differ",
     )
     order: str = option(
         TIME,
@@ -361,7 +359,7 @@ class Options(Axes):
     uplink: Mapping[str, Uplink] = option(
         HOST,
         "[HOST=]NIC",
-        "the network interface that leads to the second host, and with HOST= the one there if it has another name;"
+        "the network interface that leads to the second host; with HOST= the one there if its name differs;"
         " several with spaces between; NIC+af_xdp for AF_XDP, a PCI address for DPDK's own driver",
         _parse_uplinks,
         default=MappingProxyType({}),
@@ -394,7 +392,7 @@ class Options(Axes):
     function_config: Mapping[str, TomlFile] = option(
         MEASURED,
         "COMPONENT=FILE",
-        "the user's own configuration of what makes functions (linux, forwarder, ovs, suricata, vpp), in TOML; several"
+        "the user's own configuration of functions' components (linux, forwarder, ovs, suricata, vpp), in TOML; several"
         " with spaces between",
         default=MappingProxyType({}),
         parse_at=values.files,

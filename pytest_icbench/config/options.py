@@ -113,7 +113,7 @@ def _check(options: Options, where: Mapping[str, str]) -> None:
 
 
 def check_directories(options: Options) -> None:
-    """Raises UsageError if the directory of reports or of baselines is none, be it the default."""
+    """Raises UsageError if the path of reports or of baselines is not a directory, even if it is the default."""
     _check_directory(options.reports, "--icbench-reports")
     _check_directory(options.baselines, "--icbench-baselines")
 
@@ -126,10 +126,10 @@ def _mode(path: Path, where: str) -> int:
         return 0
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{where}: '{str(path)[:80]}' cannot be looked at ({reason}): give another path") from None
+        raise UsageError(f"{where}: '{str(path)[:80]}' cannot be examined ({reason}): give another path") from None
 
 
 def _check_directory(path: Path, where: str) -> None:
     mode = _mode(path, where)
     if mode and not stat.S_ISDIR(mode):
-        raise UsageError(f"{where}: {path} is no directory")
+        raise UsageError(f"{where}: {path} is not a directory")

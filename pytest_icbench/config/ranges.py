@@ -96,7 +96,7 @@ def _long(first: str, step: str, last: str, where: str) -> range:
 def _short(token: str, where: str) -> range:
     parts = token.split("..")
     if len(parts) != 3 or not all(parts):
-        raise UsageError(f"{where}: '{_quote(token)}' is no sequence; write it as from..step..to (64..32..256)")
+        raise UsageError(f"{where}: '{_quote(token)}' is not a sequence; write it as from..step..to (64..32..256)")
     first, step, last = (_number(part, where) for part in parts)
     return _sequence(first, step, last, token, where)
 
@@ -105,7 +105,7 @@ def _sequence(first: int, step: int, last: int, text: str, where: str) -> range:
     if step == 0:
         raise UsageError(f"{where}: the sequence '{_quote(text)}' has step 0; take a step of at least 1")
     if last < first:
-        raise UsageError(f"{where}: the sequence '{_quote(text)}' ends below its start; write the lesser value first")
+        raise UsageError(f"{where}: the sequence '{_quote(text)}' ends below its start; write the smaller value first")
     if (last - first) // step + 1 > MAX_VALUES:
         raise UsageError(
             f"{where}: the sequence '{_quote(text)}' has more than {MAX_VALUES} values; take a greater step"
@@ -117,11 +117,11 @@ def _number(text: str, where: str) -> int:
     match = _NUMBER.fullmatch(text)
     if match is None or len(match["digits"]) > _MAX_DIGITS:
         raise UsageError(
-            f"{where}: '{_quote(text)}' is no number; write whole numbers, also with k or M (64, 500k, 1.5M)"
+            f"{where}: '{_quote(text)}' is not a number; write whole numbers, also with k or M (64, 500k, 1.5M)"
         )
     value = Decimal(match["digits"]) * THOUSANDS[match["suffix"]]
     if value != int(value):
-        raise UsageError(f"{where}: '{_quote(text)}' is no whole number")
+        raise UsageError(f"{where}: '{_quote(text)}' is not a whole number")
     return int(value)
 
 

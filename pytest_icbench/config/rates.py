@@ -27,7 +27,7 @@ _RATE_FORMS = (
     " 5Mpps) or bits per second (10Gbps; 10GbpsL2 without preamble and gap), a list of them (500k 1M max) or a sequence"
     " (1M..1M..20M)"
 )
-#: Preamble, start of frame and least gap, in bytes (IEEE 802.3).
+#: Preamble, start of frame and smallest gap, in bytes (IEEE 802.3).
 L1_BYTES = 20
 
 _BITS = re.compile(
@@ -74,7 +74,7 @@ def _bad_rate(text: str, where: str) -> UsageError | None:
         if token.startswith("pdr"):
             least, greatest = exact_percent(MIN_LOSS_RATIO), exact_percent(MAX_LOSS_RATIO)
             return UsageError(
-                f"{where}: unknown rate '{token}'; a partial-drop rate names its greatest loss ratio in per cent,"
+                f"{where}: unknown rate '{token}'; a partial-drop rate names its largest loss ratio in per cent,"
                 f" {least} to {greatest} (pdr:0.5%)"
             )
         if token.endswith("%"):
@@ -150,12 +150,12 @@ def trace_rate(token: str, where: str) -> Rate:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)  # devices have no size, and some no end
         if len(data) > _MOST_BYTES:
-            raise UsageError(f"{where}: {path} is no trace: it has more than {_MOST_BYTES} bytes")
+            raise UsageError(f"{where}: {path} is not a trace: it has more than {_MOST_BYTES} bytes")
         lines = data.decode().splitlines()
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{where}: '{token[:80]}' is no trace ({error.strerror if isinstance(error, OSError) else error}): write"
-            " trace:steps:30k, trace:shift:30k, trace:freeze:30k, trace:random:SEED:30k with the greatest rate, or"
+            f"{where}: '{token[:80]}' is not a trace ({error.strerror if isinstance(error, OSError) else error}): write"
+            " trace:steps:30k, trace:shift:30k, trace:freeze:30k, trace:random:SEED:30k with the highest rate, or"
             " trace:FILE"
         ) from None
     return Rate(trace=_read(lines, path, where))
@@ -171,7 +171,7 @@ def _read(lines: list[str], path: Path, where: str) -> Trace:
         for word in words:
             if not _TRACE_RATE.fullmatch(word):
                 raise UsageError(
-                    f"{at}: '{word[:20]}' is no number of frames per second: write SECOND,RATE (0 to 999999999)"
+                    f"{at}: '{word[:20]}' is not a number of frames per second: write SECOND,RATE (0 to 999999999)"
                 )
         second, *rates = map(int, words)
         if second != len(rows):
@@ -183,6 +183,6 @@ def _read(lines: list[str], path: Path, where: str) -> Trace:
             )
         rows.append(rates)
     if not rows or len(rows) > MOST_SECONDS or not any(map(any, rows)):
-        raise UsageError(f"{where}: {path} is no trace: it needs 1 to {MOST_SECONDS} seconds, and a rate above 0")
+        raise UsageError(f"{where}: {path} is not a trace: it needs 1 to {MOST_SECONDS} seconds, and a rate above 0")
     label = re.sub(r"[^\w.]", "_", path.stem, flags=re.ASCII)[:40]
     return Trace(label, tuple(zip(*rows, strict=True)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cases in which containers are created one after the other. Pure."""
+"""Cases in which containers are created in sequence. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def startup_arguments(named: Iterable[str], where: str) -> dict[str, Any]:
     """Returns the arguments of a marker that follow from ``startup``.
 
     Args:
-        named: the names of those that are given, without settings. Raises UsageError for others than ``startup``.
+        named: the names of the given arguments, without settings. Raises UsageError for any but ``startup``.
     """
     if others := [name for name in named if name != "startup"]:
         raise UsageError(f"{where}: start-up creates containers and sends no traffic; leave out {', '.join(others)}")

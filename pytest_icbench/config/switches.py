@@ -86,7 +86,7 @@ def choose_modes(
 
     Args:
         named: the modes that follow its name in the marker.
-        kept: those that follow its name on the command line; they replace those of the marker.
+        kept: the modes that follow its name on the command line; they replace the marker's.
         asked: the marker's modes of all its switches, for the name alone. A switch that has none of them takes its
             natural mode.
     """
@@ -97,7 +97,7 @@ def choose_modes(
 
 
 def _modes(asked: tuple[str, ...] | None, cls: type[SwitchTraits]) -> tuple[str | None, ...]:
-    """Returns the modes asked for that the switch has, or the natural one if it has none of them."""
+    """Returns the requested modes that the switch has, or the natural one if it has none of them."""
     if asked is None:
         return (None,)
     modes: dict[str | None, None] = {}

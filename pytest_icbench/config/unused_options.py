@@ -32,7 +32,7 @@ def find_unused(options: Options, cases: _Cases, components: Collection[str] = (
     """Returns a sentence for each option that changes nothing for the selected cases.
 
     Args:
-        components: names of those that have a network function of the cases.
+        components: names of the components that have a network function of the cases.
     """
     if not cases:
         return []

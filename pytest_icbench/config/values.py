@@ -49,7 +49,7 @@ def labels(
     Args:
         parse: returns the value of a word, or raises ValueError with the end of a sentence.
         missing: the sentence if there is no word.
-        wrong: what a bad word is, such as ``is no mix``.
+        wrong: what a bad word is, such as ``is not a mix``.
         commas: whether commas separate words, too.
     """
 
@@ -95,7 +95,7 @@ def order(text: str, where: str) -> str:
     word = text.strip()
     if word in ("given", "random") or (word.isascii() and word.isdigit() and len(word) <= 9):
         return word
-    raise UsageError(f"{where}: '{word}' is none of given, random, and no seed (a whole number of up to nine digits)")
+    raise UsageError(f"{where}: '{word}' is neither given nor random nor a seed (a whole number of up to nine digits)")
 
 
 def boolean(text: str, where: str) -> bool:
@@ -119,7 +119,7 @@ class Seconds:
     def __call__(self, text: str, where: str) -> float:
         match = _SECONDS.fullmatch(text.strip())
         if match is None:
-            raise UsageError(f"{where}: '{text.strip()}' is no time; write seconds (0.5, 10) or a unit (100ms, 20m)")
+            raise UsageError(f"{where}: '{text.strip()}' is not a time; write seconds (0.5, 10) or a unit (100ms, 20m)")
         value = float(match[1]) * _UNITS_S[match[2] or ""]
         return time_in_range(value, where, self.least, self.greatest)
 
@@ -136,7 +136,7 @@ def precision(text: str, where: str) -> float:
     try:
         value = float(word.removesuffix("%").strip()) / (100 if word.endswith("%") else 1)
     except ValueError:
-        raise UsageError(f"{where}: '{word}' is no precision; write 3% or 0.03") from None
+        raise UsageError(f"{where}: '{word}' is not a precision; write 3% or 0.03") from None
     return precision_in_range(value, where)
 
 
@@ -152,17 +152,17 @@ def count(least: int, greatest: int, unit: str) -> Callable[[str, str], int]:
     def parse(text: str, where: str) -> int:
         values = parse_spec(text, where)
         if len(values) != 1:
-            raise UsageError(f"{where}: one number is wanted, '{text.strip()}' has {len(values)}")
+            raise UsageError(f"{where}: one number is required, '{text.strip()}' has {len(values)}")
         return in_range(values, where, unit, least, greatest)[0]
 
     return parse
 
 
 def rounds(text: str, where: str) -> int:
-    """Parses a number of rounds: 1, or as many as tell how far rounds lie apart. Raises UsageError."""
+    """Parses a number of rounds: 1, or enough to estimate the spread between rounds. Raises UsageError."""
     number = count(1, 100, "rounds")(text, where)
     if number == 2:
-        raise UsageError(f"{where}: two rounds do not tell how far rounds lie apart: give 3 or more, or 1 for none")
+        raise UsageError(f"{where}: two rounds cannot show the spread between rounds: give 3 or more, or 1 for none")
     return number
 
 
@@ -170,7 +170,7 @@ def ring(text: str, where: str) -> int:
     """Parses the number of descriptors per ring, a power of two."""
     value = count(16, 4096, "descriptors")(text, where)
     if value & (value - 1):
-        raise UsageError(f"{where}: {value} is no power of two; take 256, 512 or 1024")
+        raise UsageError(f"{where}: {value} is not a power of two; take 256, 512 or 1024")
     return value
 
 
@@ -243,7 +243,9 @@ def applications(text: str, where: str) -> tuple[str, ...]:
     loads = parse_words(text, where)
     for load in loads:
         if not is_load(load):
-            raise UsageError(f"{where}: '{load}' is no application; write NAME[:MODE][:cN][:NB][:rN], as redis:set:c16")
+            raise UsageError(
+                f"{where}: '{load}' is not an application; write NAME[:MODE][:cN][:NB][:rN], as redis:set:c16"
+            )
     return loads
 
 
@@ -253,7 +255,7 @@ _BASELINE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}")
 def baseline_name(text: str, where: str) -> str:
     """Parses the name of a baseline, which becomes the name of a directory."""
     if not _BASELINE_NAME.fullmatch(text):
-        raise UsageError(f"{where}: '{text}' is no name of a baseline; take letters, digits and _ . + -")
+        raise UsageError(f"{where}: '{text}' is not a name of a baseline; take letters, digits and _ . + -")
     return text
 
 
@@ -271,5 +273,5 @@ def host_name(text: str, where: str) -> str:
 def python_path(text: str, where: str) -> str:
     """Parses the path of a Python on the second host. Raises UsageError."""
     if not _PYTHON.fullmatch(text) or "//" in text:
-        raise UsageError(f"{where}: '{text}' is no path of a Python: letters, digits and . / + - _ only")
+        raise UsageError(f"{where}: '{text}' is not a path of a Python: letters, digits and . / + - _ only")
     return text

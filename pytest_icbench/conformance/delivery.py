@@ -103,7 +103,7 @@ def unicast_frames(source: Address, destination: Address) -> dict[str, bytes]:
 
 
 def _frames_of_every_kind(source: Address, destination: Address) -> dict[str, bytes]:
-    """Returns frames that are no IPv4 packets, or faulty ones, by their names."""
+    """Returns frames that are not IPv4 packets, or faulty ones, by their names."""
     link = Ether(src=source.mac, dst=destination.mac)
     return {
         "IPv4, wrong checksum": _fill(link / _ip(source, destination, chksum=1) / UDP(chksum=1), 100),

@@ -138,7 +138,7 @@ def test_it_learns_where_an_address_is_if_declared(traffic: DeliveryChecker, dec
 def test_it_forgets_addresses_if_declared(
     traffic: DeliveryChecker, declared: ForwardingBehaviour, icbench: Icbench
 ) -> None:
-    """After twice the least ageing time a frame reaches all endpoints again; without ageing it does not.
+    """After twice the shortest ageing time a frame reaches all endpoints again; without ageing it does not.
 
     A wire has nothing to forget: frames go where they went before.
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What another package can bring one more of: switches, nodes, workloads."""
+"""Drivers of switches, nodes, functions and applications, and the interface to the workload."""

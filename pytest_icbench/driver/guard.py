@@ -34,7 +34,7 @@ from pytest_icbench.model.traffic import Traffic
 
 if TYPE_CHECKING:
     from pytest_icbench.driver.node.protocol import NodeSpec
-    from pytest_icbench.host.session import HostSession
+    from pytest_icbench.host.host_session import HostSession
 
 T = TypeVar("T")
 #: Checks a driver's return value against the protocol, given the call's arguments.
@@ -183,7 +183,7 @@ def call_guarded(driver: str, method: str, call: Callable[[], T], result: Result
         value = call()
     except (IcbenchError, KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # also SystemExit, and what pytest ends tests and sessions with
+    except BaseException as error:  # also SystemExit, and the exceptions by which pytest ends tests and sessions
         raise DriverFault(f"{driver}: {method}() raised {_text(error)}{_place(error)}") from error
     if result is not None and not _matches(result[0], value, given):
         raise DriverFault(f"{driver}: {method}() returned {_kind(value)}: it has to be {result[1]}")
@@ -193,7 +193,7 @@ def call_guarded(driver: str, method: str, call: Callable[[], T], result: Result
 def _matches(check: Check, value: Any, given: tuple[Any, ...]) -> bool:
     try:
         return check(value, given)
-    except Exception:  # a value whose own methods fail, or that is no JSON
+    except Exception:  # a value whose methods fail, or that is not JSON
         return False
 
 

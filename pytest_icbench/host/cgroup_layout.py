@@ -74,7 +74,7 @@ class Layout:
         return Layout(tuple(replace(hierarchy, base=base) for hierarchy in self.hierarchies))
 
     def joined(self) -> Layout:
-        """Returns the groups as runtimes join them: at one path in every hierarchy, even if those of pid 1 differ."""
+        """Returns the groups as runtimes join them: at one path in every hierarchy, even if pid 1 has several."""
         hierarchy = self.freezing() or self.holding("cpuset")
         return self.below("" if hierarchy is None else hierarchy.base)
 

@@ -218,14 +218,14 @@ def find_takers(
     cpus: Collection[int],
     seconds: float,
 ) -> tuple[Taker, ...]:
-    """Returns the processes that are not the session's and used these CPUs between two readings, the greatest first.
+    """Returns the processes that are not the session's and used these CPUs between two readings, the largest first.
 
     Args:
         session_pids: pids of the session.
         cpus: a process counts if it ran on one of these last.
         seconds: time between the readings.
 
-    Processes of the same name are one taker.
+    Processes of the same name count as one.
     """
     rate = os.sysconf("SC_CLK_TCK") * seconds
     shares: dict[str, float] = {}
@@ -268,14 +268,14 @@ class Quota:
     directory: str
 
     def periods(self, root: Root) -> tuple[int, int]:
-        """Returns the number of periods so far, and of those in which the group was throttled."""
+        """Returns the number of periods so far, and of the periods in which the group was throttled."""
         words = (root.read(f"{self.directory}/cpu.stat") or "").split()
         counts = dict(zip(words[::2], words[1::2], strict=False))
         return int(counts.get("nr_periods", 0)), int(counts.get("nr_throttled", 0))
 
 
 def find_quotas(root: Root, pids: Iterable[int]) -> list[Quota]:
-    """Returns the quotas that hold for any of these processes, those of the outer groups first."""
+    """Returns the quotas that apply to any of these processes, outer groups first."""
     layout = Layout.read(root)
     hierarchy = layout.holding("cpu")
     if hierarchy is None:
@@ -337,7 +337,7 @@ class _Reading:
 
 
 class CpuWatch:
-    """Watches measuring CPUs from its construction until ``read``: CPU time of others, waits of the rig's threads.
+    """Watches CPUs from its construction until ``read``: other processes' CPU time, waits of the rig's threads.
 
     Construction and ``read`` take one to three milliseconds each.
 

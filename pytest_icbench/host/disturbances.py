@@ -38,14 +38,14 @@ def find_disturbances(root: Root, sample_s: float = 0.3) -> list[Finding]:
 def _frequency(root: Root, topology: Topology) -> Iterator[Finding]:
     state = frequency.read_frequency(root, [cpu.id for cpu in topology.usable])
     if state.driver is None:
-        yield note("governor", "no cpufreq here: the hypervisor or the firmware rules the frequency")
+        yield note("governor", "no cpufreq here: the hypervisor or the firmware controls the frequency")
         return
     others = sorted({governor for governor in state.governors.values() if governor != frequency.GOVERNOR})
     if others:
         yield disturbance(
             "governor",
             f"the governor is {', '.join(others)} ({state.driver}), the frequency follows the load",
-            "as root, a session sets performance and puts it back; for good: cpupower frequency-set -g performance",
+            "as root, a session sets performance and restores it; to keep it: cpupower frequency-set -g performance",
         )
     else:
         yield success("governor", f"performance ({state.driver})")
@@ -71,7 +71,7 @@ def _cores(topology: Topology) -> Iterator[Finding]:
         yield disturbance(
             "SMT",
             "cores have siblings: work on one slows the other down",
-            "placement avoids siblings; to be sure that others do too: nosmt",
+            "placement avoids siblings; nosmt keeps other processes off them, too",
             ("nosmt",),
         )
     isolated = [cpu.id for cpu in topology.usable if cpu.isolated]
@@ -91,7 +91,7 @@ def _cores(topology: Topology) -> Iterator[Finding]:
 
 
 def isolation_candidates(topology: Topology) -> list[int]:
-    """Returns the CPUs worth isolating: all but those of the first core, if there are four cores or more."""
+    """Returns the CPUs worth isolating: all but the first core's, if there are four cores or more."""
     cores = topology.cores()
     if len(cores) < 4:
         return []
@@ -132,7 +132,7 @@ def _background(root: Root, topology: Topology) -> Iterator[Finding]:
     if root.read_int("/proc/sys/kernel/nmi_watchdog"):
         yield disturbance(
             "watchdog",
-            "the NMI watchdog interrupts each CPU now and then and takes a performance counter",
+            "the NMI watchdog interrupts each CPU regularly and occupies a performance counter",
             "sysctl kernel.nmi_watchdog=0",
             ("nmi_watchdog=0",),
         )
@@ -167,7 +167,7 @@ def _clock(root: Root) -> Iterator[Finding]:
     if flags and not {"constant_tsc", "nonstop_tsc"} <= set(flags):
         yield disturbance(
             "clock",
-            "the CPU does not promise an invariant time stamp counter: times may be wrong",
+            "the CPU reports no invariant time stamp counter: times may be wrong",
             "measure on another machine, or let the hypervisor pass invtsc",
         )
     source = host_facts.clock_source(root)

@@ -12,7 +12,7 @@ from functools import partial
 class Level(StrEnum):
     """The severity of a finding."""
 
-    MISSING = "missing"  #: what every session needs, or what was asked for, cannot run
+    MISSING = "missing"  #: a requirement of every session, or a requested program, cannot run
     DISTURBS = "disturbs"  #: a measurement on this host is less exact than it could be
     NOTE = "note"  #: worth knowing
     GOOD = "good"

@@ -239,7 +239,7 @@ def read_program(path: Path | None, version: str | None = None, *, own_libraries
     """Returns a program as it is now; None without a path.
 
     Args:
-        version: as the program says it.
+        version: as the program reports it.
         own_libraries: whether its libraries are a part of what is tested.
     """
     if path is None:
@@ -283,7 +283,7 @@ def find_package(path: Path) -> str | None:
     """Returns the Debian package that installed a file, with its version; None for a file of no package."""
     if shutil.which("dpkg-query") is None:
         return None
-    # With /usr merged, a package may know its file by the path of before.
+    # With /usr merged, a package may list its file under the old path.
     real = path.resolve()
     for name in dict.fromkeys((real, path, Path("/", *real.parts[2:]))):
         try:

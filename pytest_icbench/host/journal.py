@@ -5,7 +5,7 @@ A journal is a file of JSON lines: the owner first, then ``{"entry": n, "kind": 
 ``{"done": n}`` once it has been undone. A torn line belongs to a change that was never made.
 
 Undoing needs no disk space: a change that is undone but could not be marked is undone once more, which does no harm.
-Each entry is undone independently. One that cannot be, as that of a newer version, is reported; the rest is undone.
+Each entry is undone independently. An entry that cannot be undone, such as one of a newer version, is reported.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class UndoKind:
     Attributes:
         undo: called with the entry's data as keyword arguments, of the types of its parameters; idempotent; raises
             OSError or IcbenchError on failure.
-        early: whether it is undone before all others, at any position (processes hold what the others free).
+        early: whether it is undone before all other kinds, at any position (processes hold what those free).
         survives_reboot: whether the change outlives the boot in which it was made.
         checks: for keys of the data, whether a session may have written the value; other keys are harmless.
     """
@@ -136,7 +136,7 @@ class _Content:
         version: version of the package that made it; None if it has none.
         entries: the changes that are not undone yet, by number.
         last: the highest number in use.
-        odd: one sentence for each whole line that is none of a journal.
+        odd: one sentence for each complete line that does not belong in a journal.
     """
 
     owner: Owner | None = None
@@ -223,13 +223,13 @@ class Journal:
         Args:
             data: plain JSON data, the undo function's keyword arguments.
 
-        Returns the number to call ``done`` with once the change has been undone. Raises OSError if the disk is full,
-        or if the file was removed: the change could not be undone after a crash.
+        Returns the number with which ``done`` is called once the change has been undone. Raises OSError if the disk is
+        full, or if the file was removed: the change could not be undone after a crash.
         """
         with self._lock:
             if not os.fstat(self._file).st_nlink:
                 raise FileNotFoundError(errno.ENOENT, f"the journal {self.path} has vanished: find out what removes it")
-            self._last += 1  # also of a line that fails: it may be whole but for its end
+            self._last += 1  # also if writing the line fails: only its end may be missing
             entry = Entry(self._last, kind, data)
             self._append({"entry": entry.number, "kind": kind, "data": data}, sync=True)
             self._entries[entry.number] = entry
@@ -259,7 +259,7 @@ class Journal:
         return failures + odd
 
     def undo(self, numbers: Iterable[int]) -> list[str]:
-        """Undoes these entries alone, in the way of ``undo_all``. Returns one sentence for each failure."""
+        """Undoes only these entries, as ``undo_all`` does. Returns one sentence for each failure."""
         selected = set(numbers)
         return self._undo([entry for entry in self.pending() if entry.number in selected])
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The directory of all sessions, and the lock in it that admits one session at a time on a host.
 
-The directory is root's alone: recovery carries out as root what is written there.
+Only root can write to the directory, because recovery executes as root what is written there.
 
 The lock is a POSIX record lock and not flock(2). An flock belongs to the open file: a forked child that never executes
 another program, such as LXC's monitor and attach, keeps it for as long as it lives. A record lock belongs to this
@@ -46,7 +46,7 @@ def prepare_directory(path: Path) -> None:
     for parent in reversed(path.parents):
         if not os.path.lexists(parent):
             make_directory(parent)
-        _check_owner(parent, remedy="give it to root, and let nobody else write to it", sticky=True)
+        _check_owner(parent, remedy="make root its owner, and the only user who can write to it", sticky=True)
     if not os.path.lexists(path):
         make_directory(path)
     check_directory(path)
@@ -58,7 +58,7 @@ def check_directory(path: Path) -> None:
 
     Raises OpenDirectoryError with the remedy.
     """
-    _check_owner(path, remedy="look at what others have written there, and remove it", sticky=False)
+    _check_owner(path, remedy="examine what other users have written there, and remove it", sticky=False)
 
 
 def _check_owner(path: Path, *, remedy: str, sticky: bool) -> None:
@@ -71,7 +71,7 @@ def _check_owner(path: Path, *, remedy: str, sticky: bool) -> None:
     if stat.S_ISLNK(status.st_mode):
         fault = "is a symbolic link"
     elif not stat.S_ISDIR(status.st_mode):
-        fault = "is no directory"
+        fault = "is not a directory"
     elif status.st_uid != os.geteuid() and not (sticky and status.st_uid == 0):
         fault = f"belongs to user {status.st_uid}"
     elif status.st_mode & _OTHERS_WRITE and not (sticky and status.st_mode & stat.S_ISVTX):

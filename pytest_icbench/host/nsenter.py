@@ -23,14 +23,14 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import check_result, setns
 from pytest_icbench.host.process import Process, refused_process
 
-#: The namespaces of a container, in the order in which they are entered: files last, since the others' are opened
-#: before, and the user namespace is the host's.
+#: The namespaces of a container, in the order in which they are entered. Files are last, because all namespaces are
+#: opened by path first. The user namespace is the host's.
 _NAMESPACES = ("cgroup", "ipc", "uts", "net", "pid", "mnt")
 _CLONE_PARENT = 0x8000
 _PR_CAPBSET_DROP = 24
 #: The number of the system call clone(2), by machine.
 _CLONE = {"x86_64": 56, "aarch64": 220, "riscv64": 220}
-#: Exit codes of a program that cannot be executed, as shells have them.
+#: Exit codes of a program that cannot be executed, as in shells.
 _NOT_EXECUTABLE, _NOT_FOUND = 126, 127
 _PID = struct.Struct("=i")
 _libc = ctypes.PyDLL(None, use_errno=True)  # keeps Python's lock: the child is a fork of one thread

@@ -54,7 +54,7 @@ def not_started(argv: Sequence[str], error: OSError) -> ProvisionError:
     return NotStarted(f"{argv[0]} cannot be started ({error.strerror}): install it or give its path")
 
 
-#: Files that a run has open at a time, and those of each wire between two ports of a switch. Both are generous.
+#: Upper bounds of the files that a run has open at a time, and of those for each wire between two ports of a switch.
 FILES, FILES_A_WIRE = 256, 16
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: Signals within this time after the first are taken for impatience, not for a new request.
+#: Signals within this time after the first count as impatience, not as a new request.
 _GRACE_S = 10.0
 #: Seconds until a signal whose exception Python swallowed is sent again.
 _AGAIN_S = 0.01
@@ -43,7 +43,7 @@ def shield_signals() -> Iterator[None]:
 
 @contextmanager
 def defer_signals() -> Iterator[None]:
-    """Lets SIGINT and SIGTERM act after the block only, which is short. Has no effect outside the main thread."""
+    """Defers SIGINT and SIGTERM until the end of the block, which is short. Has no effect outside the main thread."""
     came: list[int] = []
     try:
         with _handled(lambda number, _frame: came.append(number)):

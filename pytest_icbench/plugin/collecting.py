@@ -15,7 +15,7 @@ import pytest
 from pytest_icbench.config.options import Options, check_directories, from_config
 from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.switch.protocol import Switch
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.plugin.items import arrange, benchmarks, check_rounds, is_benchmark, parametrize

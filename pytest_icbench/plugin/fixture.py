@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from pytest_icbench.config.effective_settings import as_text, merge_settings, parse_overrides
 from pytest_icbench.config.rates import parse_loads
-from pytest_icbench.config.settings import as_text, merge_settings, parse_overrides
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
 from pytest_icbench.gate.baseline_comparison import compare_with_base

@@ -21,8 +21,8 @@ from pytest_icbench.config.cases import (
     name_option,
     parse_marker,
 )
+from pytest_icbench.config.effective_settings import merge_settings
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.settings import merge_settings
 from pytest_icbench.config.switches import SwitchConfig, is_named, resolve_switches
 from pytest_icbench.config.unused_options import check_candidates
 from pytest_icbench.driver.switch.protocol import Switch

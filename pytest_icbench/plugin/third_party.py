@@ -19,7 +19,7 @@ from pytest_icbench.config.switches import SwitchConfig, check_config
 from pytest_icbench.config.unused_options import find_unused
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.driver.third_party import index_by_name
+from pytest_icbench.driver.unique_names import index_by_name
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case

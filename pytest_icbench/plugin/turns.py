@@ -192,7 +192,7 @@ class Turns:
         schedule.begin_part(member.place)
         run.progress.update(member.case.id, f"{self._turn}build")
         try:
-            rigs = run.pool.acquire(member.requests, beside=True)
+            rigs = run.pool.acquire(member.requests, keep_rigs=True)
             if member.measuring is None:
                 member.measuring = self._begin(member, rigs, began)
             measurement = member.measuring.take_turn()

@@ -16,7 +16,7 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.node.registry import node_kind, node_kinds
 from pytest_icbench.driver.workload.executable import NAME, workload_path
-from pytest_icbench.driver.workload.version import WorkloadVersion, version_of
+from pytest_icbench.driver.workload.workload_version import WorkloadVersion, version_of
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
 from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.resource.sysctl import check_options
@@ -39,7 +39,7 @@ class Candidates:
     Attributes:
         binaries: paths by candidate, such as ``ovs:new`` and ``workload:new``.
 
-    Raises UsageError for a replacement that has no effect here: a file that is no workload, a kernel option that the
+    Raises UsageError for a replacement that has no effect here: a file that is not a workload, a kernel option that the
     host lacks or has already.
     """
 
@@ -104,7 +104,7 @@ class Candidates:
         return case if candidate is None or candidate.kind != "api" else replace(case, api=candidate.value)
 
     def find_replacements(self, case: Case) -> Replaced:
-        """Returns the parts of a case's rig that replace those of its base."""
+        """Returns the parts of a case's rig that replace its base's."""
         candidate = self.find(case)
         if candidate is None:
             return Replaced()

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.case import Case
@@ -138,7 +138,7 @@ class Rig(MeasuredRig):
         return self.part.here
 
     def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Hands every call to the host part."""
+        """Forwards every call to the host part."""
         return getattr(self.part, call.name)(*arguments, **keywords)
 
     def check(self) -> None:
@@ -147,14 +147,17 @@ class Rig(MeasuredRig):
             super().check()
 
     def pause(self) -> None:
-        """Takes everything off the CPUs. Raises ProvisionError for what remains of a rig over two hosts."""
+        """Stops everything from using the CPUs. Raises ProvisionError for what remains of a rig over two hosts."""
         if self.case.remote:
             self.close()
         else:
             super().pause()
 
     def resume(self) -> None:
-        """Lets everything go on; a preflight is due. Raises ProvisionError if a rig over two hosts cannot be built."""
+        """Resumes everything. The next launch needs a preflight.
+
+        Raises ProvisionError if a rig over two hosts cannot be built.
+        """
         if not self.case.remote:
             self.part.resume()
             self.preflighted = False
@@ -171,7 +174,7 @@ class Rig(MeasuredRig):
 
 
 class EmptyRig(Rig):
-    """A rig without a switch and nodes: those of its case exist only while they are measured."""
+    """A rig without a switch and nodes, for a case whose nodes exist only while they are measured."""
 
     def build(self) -> None:
         """Does nothing."""

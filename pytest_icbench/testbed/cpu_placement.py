@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The CPU of each polling thread. Pure: the topology is an argument.
 
-``dedicated`` gives every poller (switch workers, then endpoints) a physical core of its own, all on one NUMA node, and
-leaves their siblings idle. ``cooperative`` is for machines with fewer cores: every worker keeps a core of its own, the
-endpoints share the rest of the node and yield. Placements are never compared with each other.
+``dedicated`` gives every poller (switch workers, then endpoints) a separate physical core, all on one NUMA node, and
+leaves their siblings idle. ``cooperative`` is for machines with fewer cores: every worker keeps a separate core, and
+the endpoints share the rest of the node and yield. Placements are never compared with each other.
 
-In both, isolated cores come first, then those of one L3 cache (``core_order``). What is left over is ``service``: for
-control threads and the harness, which sleep most of the time.
+In both, isolated cores come first, then the cores of one L3 cache (``core_order``). The remaining CPUs are ``service``:
+for control threads and the harness, which sleep most of the time.
 If the cores only just suffice nothing is left over: ``service`` is then an idle sibling of the first sender, or its
 very CPU. A sender that loses a time slice offers a little less; a receiver or a worker would lose packets.
 """
@@ -102,7 +102,7 @@ def _isolated(core: Core) -> bool:
 
 
 def _from_home(cores: Sequence[Core], ranks: Mapping[int, Rank], home: Domain) -> list[Core]:
-    """Returns cores with those of a domain first, then those of the largest others; isolated ones before all."""
+    """Returns cores in order: isolated ones first, then those in ``home``, then those in the largest other domains."""
     isolated, every = Counter(find_domain(core) for core in cores if _isolated(core)), Counter(map(find_domain, cores))
 
     def key(core: Core) -> tuple[object, ...]:
@@ -114,7 +114,7 @@ def _from_home(cores: Sequence[Core], ranks: Mapping[int, Rank], home: Domain) -
 
 
 def _together(cores: Sequence[Core], count: int) -> tuple[int, ...]:
-    """Rates how well the first ``count`` cores go together: the greatest is best."""
+    """Rates how well the first ``count`` cores go together: the largest is best."""
     taken = cores[:count]
     kinds, caches = {core[0].kind for core in taken}, {core[0].l3 for core in taken}
     slow = sum(core[0].kind for core in taken)
@@ -122,7 +122,7 @@ def _together(cores: Sequence[Core], count: int) -> tuple[int, ...]:
 
 
 def _fit(cores: Sequence[Core], ranks: Mapping[int, Rank], count: int) -> tuple[int, ...]:
-    """Rates the first ``count`` cores of a node: the greatest is best."""
+    """Rates the first ``count`` cores of a node: the largest is best."""
     taken = cores[:count]
     at_home = sum(find_domain(core) == find_domain(taken[0]) for core in taken)
     worse = [ranks[core[0].id] for core in taken]
@@ -150,7 +150,7 @@ def _kinds(topology: Topology, cpus: Sequence[Cpu]) -> str:
 
 
 #: Frames after which a sender yields where endpoints share a CPU: half the default ring of 256, which a sleeping
-#: receiver's ring can surely take. On a switch quick enough never to let the ring fill, a sender that yields on a full
+#: receiver's ring can hold. On a switch quick enough never to let the ring fill, a sender that yields on a full
 #: ring only loses 40 to 80 %. Alternating runs on 2 cores, 64-byte frames, all in one cpu group (see node/cgroups.py):
 #: through testpmd 6.5 Mpps at 128 against 5.0 at 64, through OVS 5.3 against 4.2, below 0.1 % lost at either.
 YIELD_EVERY_FRAMES = 128
@@ -231,9 +231,9 @@ def _place_given(topology: Topology, workers: int, endpoints: Sequence[int], pol
     left = _free_cpus(topology, workers, endpoints, policy)
     if len(left) < workers:
         raise Unsupported(
-            f"the switch's {_count(workers, 'worker')} {'needs a CPU' if workers == 1 else 'need CPUs'} beside the"
-            f" endpoints' ({format_cpu_list(sorted(set(endpoints)))}), and {len(left) or 'none'} can be had: change the"
-            " topology's cpus, or use fewer switch cores"
+            f"the switch's {_count(workers, 'worker')} {'needs a CPU' if workers == 1 else 'need CPUs'} besides the"
+            f" endpoints' ({format_cpu_list(sorted(set(endpoints)))}), and {len(left) or 'none'} can be used: change"
+            " the topology's cpus, or use fewer switch cores"
         )
     switch = tuple(left[:workers])
     service = _service(topology, node, [*switch, *endpoints], endpoints[0])
@@ -243,7 +243,7 @@ def _place_given(topology: Topology, workers: int, endpoints: Sequence[int], pol
 
 
 def _free_cpus(topology: Topology, workers: int, endpoints: Sequence[int], policy: Policy) -> list[int]:
-    """Returns the CPUs beside given ones, the best first: one of each unused core, then the rest if ``cooperative``."""
+    """Returns the CPUs without an endpoint, best first: one of each unused core, then the rest if ``cooperative``."""
     node = topology[endpoints[0]].node
     taken = {sibling for cpu in endpoints for sibling in topology[cpu].siblings}
     # The endpoints' node first, for the memory that they share.
@@ -345,7 +345,7 @@ def _cooperative(topology: Topology, workers: int, endpoints: int) -> Placement:
     nodes = cores_by_node(topology, count)
     node = best_node(nodes, count) if nodes else 0
     if nodes and len(nodes[node]) < least:
-        # No node has the cores: siblings have to do (two CPUs of a cloud are often one core).
+        # No node has the cores, so siblings have to suffice (two CPUs of a cloud are often one core).
         node = max(sorted(nodes), key=lambda number: sum(len(core) for core in nodes[number]))
     cores = nodes.get(node, [])
     threads = _threads(cores)

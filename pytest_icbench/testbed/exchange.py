@@ -36,7 +36,7 @@ RATE_PPS = 2000
 READY_S = 20.0
 #: How long frames may be under way, in seconds.
 PATIENCE_S = 1.5
-#: How long it must be quiet until no more frames are expected, in seconds.
+#: After so long without a frame no more are expected, in seconds.
 QUIET_S = 0.06
 _POLL_S = 0.01
 _HELLO_S = 10.0
@@ -65,9 +65,9 @@ class ReplayCommand:
     """A process of an exchange, or with ``captures_only`` one that only listens.
 
     Attributes:
-        traffic: that of the longest frames.
+        traffic: the traffic with the longest frames.
         api: technique of the case; a kernel interface gets a raw socket, unless it is one of ``NETDEV_APIS``.
-        sends: file of the frames that it sends, read anew for each step.
+        sends: file of the frames that it sends, read again for each step.
         captures: file of the frames that arrived.
     """
 
@@ -160,7 +160,7 @@ class Exchange:
     """The processes at all endpoints of a rig, started by the constructor, for one exchange after the other.
 
     Attributes:
-        addresses: those of the endpoints, by index.
+        addresses: the endpoints' addresses, by index.
         broken: whether a process or the switch has died, after which it cannot be used.
 
     Raises WorkloadError with the log's tail if a process does not get ready.
@@ -248,7 +248,7 @@ class Exchange:
             enough = all(len(arrived[index]) >= count for index, count in counts.items())
             if (enough or now > deadline) and now - quiet_since >= QUIET_S:
                 return arrived
-            if now > deadline + PATIENCE_S:  # frames without end: a loop
+            if now > deadline + PATIENCE_S:  # endless frames: a loop
                 return arrived
 
     def set_ageing(self, seconds: float) -> None:
@@ -265,8 +265,8 @@ class Exchange:
 
 TIMEOUT_S = 30.0
 _SETTINGS = Settings(warmup_s=0.1, duration_s=0.5, drain_s=0.3, repeats=1)
-#: The window of a control frame, which announces an endpoint before the switch can know it: the second half-word of the
-#: stamp with which the payload begins.
+#: The window of a control frame, which announces an endpoint before the switch has learned it: the second half-word of
+#: the stamp with which the payload begins.
 _CONTROL = b"\xff\xff"
 
 
@@ -297,7 +297,7 @@ def watched_launch(rig: MeasuredRig, case: Case) -> WatchedLaunch:
 
 
 class _Watch:
-    """The course of a watched launch: all processes get ready, pair 1 sends, the others are stopped."""
+    """The course of a watched launch: all processes get ready, pair 1 sends, the rest are stopped."""
 
     def __init__(self, rig: MeasuredRig, launch: str, indexes: set[int], pair: tuple[int, int]) -> None:
         self.launch = launch

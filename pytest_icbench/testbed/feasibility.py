@@ -20,8 +20,8 @@ from pytest_icbench.driver.guard import make_function, make_switch, probe_node, 
 from pytest_icbench.driver.switch.attach import resolve_endpoints
 from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.versions import check_comparable
 from pytest_icbench.model import flows
 from pytest_icbench.model.attach_target import ATTACH
@@ -42,7 +42,7 @@ from pytest_icbench.wording import counted
 
 
 def explain_unattachable(case: Case, driver: type[Switch], topology: UserTopology, session: HostSession) -> str | None:
-    """Returns why a case cannot use the containers that are there, None if it can. Without root nothing is asked."""
+    """Returns why a case cannot use the existing containers, None if it can. Without root nothing is examined."""
     if os.geteuid() != 0:
         return None
     ends = [(spec.attached, spec.address) for spec in topology.endpoint_specs(case.pairs) if spec.attached is not None]
@@ -240,7 +240,7 @@ class Feasibility:
 
     @property
     def _load_checks(self) -> Mapping[type, Callable[[str], None]]:
-        """Checks of the loads that need something of their own on this host, by the load's type."""
+        """Checks of the loads that have further requirements on this host, by the load's type."""
         return {
             Application: partial(self._check_once, probe_application),
             Startup: lambda label: _refuse(explain_missing_kind(label, self._hosts.session)),
@@ -372,25 +372,21 @@ class Feasibility:
         if apart:
             raise Unsupported(
                 "isolation l3 puts the noisy neighbour on CPUs of another L3 cache, and no unused core of one is"
-                " left on this"
-                " host: take cat:11-1, or none"
+                " left on this host: take cat:11-1, or none"
             )
-        self._place_path(case, policy)  # a path without room for itself says so
+        self._place_path(case, policy)  # its message comes first if the path alone has too few CPUs
         try:
-            # The noisy neighbour has its CPUs as a switch has those of its workers, and the endpoints share the rest.
+            # The noisy neighbour gets CPUs as workers of a switch do, and the endpoints share the rest.
             here = self._place_path(case, policy, count)
         except Unsupported:
             raise Unsupported(
-                f"noisy neighbour {case.noisy_neighbour} takes {counted(count, 'CPU')} that nothing else of the case"
-                f" has, and this"
-                " host has fewer beside the path's: take a noisy neighbour of fewer CPUs, or a larger machine"
+                f"noisy neighbour {case.noisy_neighbour} needs {counted(count, 'CPU')} that the rest of the case does"
+                " not use, and this host has too few: take a noisy neighbour of fewer CPUs, or a larger machine"
             ) from None
         return replace(here, switch=here.switch[:-count], noisy_neighbour=here.switch[-count:])
 
     def _place_path(self, case: Case, policy: Literal["auto", "dedicated", "cooperative"], more: int = 0) -> Placement:
-        """Places a case without its noisy neighbour, with ``more`` workers after the switch's own. Raises
-        Unsupported.
-        """
+        """Places a case without its noisy neighbour, with ``more`` workers after the switch's. Raises Unsupported."""
         workers = self._workers(case) + more
         given = {} if self._user_topology is None else self._user_topology.cpus(case.pairs)
         away = self._away(case)
@@ -402,7 +398,7 @@ class Feasibility:
             try:
                 here = plan(self._topology, workers=workers + 1, endpoints=count, policy=policy)
             except Unsupported as error:
-                raise Unsupported(f"functions on one CPU count as a switch worker more: {error}") from None
+                raise Unsupported(f"functions on one CPU count as one more switch worker: {error}") from None
             here = replace(here, switch=here.switch[:-1], functions=here.switch[-1:] * case.pairs)
         else:
             here = plan(self._topology, workers=workers, endpoints=count + pollers, policy=policy)
@@ -470,7 +466,7 @@ class Feasibility:
         make_function(component).probe(self._hosts.session, function)
 
     def _probe(self, case: Case) -> None:
-        """Raises Unsupported if this host, or the second one of a case on two, lacks what the case takes."""
+        """Raises Unsupported if this host, or the second host of the case, lacks a requirement of the case."""
         cls = self.catalogue[case.switch]
         built = case if self._candidates is None else self._candidates.resolve(case)
         port, api = built.resolved_port(cls), built.resolved_api(cls)

@@ -17,7 +17,7 @@ from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.protocol import Attachment, Switch
 from pytest_icbench.host.cpu_usage import read_cpu_use
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts, FunctionTerms
@@ -117,7 +117,7 @@ class FunctionNodes:
 
     @property
     def addresses(self) -> list[Address]:
-        """Addresses of the functions' ports at the switch, by index; the indexes follow those of the endpoints."""
+        """Addresses of the functions' ports at the switch, by index; the indexes continue after the endpoints'."""
         if self.component.in_switch is not None:
             return []
         return [address for ends in self._ends.values() for address in (ends.inner, ends.outer)]
@@ -151,7 +151,7 @@ class FunctionNodes:
             self._nodes[place] = node
 
     def _cpu(self, place: _Place) -> int:
-        """The CPU of a function; its pair's sender's, which does the kernel's work, for one that does not poll."""
+        """The CPU of a function. One that does not poll runs on its pair's sender, where the kernel works."""
         pair, hop = place
         if self._placement.functions:
             return self._placement.functions[(pair - 1) * self.case.chain + hop - 1]
@@ -176,7 +176,7 @@ class FunctionNodes:
 
     def start(self, context: StartContext) -> None:
         """Starts all functions. Raises ProvisionError."""
-        # Ports that serve each other become ready one after the other. Otherwise all start together, and a poller is
+        # Ports that serve each other become ready in sequence. Otherwise all start together, and a poller is
         # frozen as soon as it is ready: it would take the CPU time in which the next one starts.
         joined = any(port.serves for port in context.ports.values())
         freezing = self.component.polls and not joined and len(self._nodes) > 1
@@ -258,7 +258,7 @@ class FunctionNodes:
         return read_cpu_use(groups.pids(groups.member(node.spec.name)))
 
     def _memory(self, place: _Place) -> int | None:
-        """Returns the memory of a function's node: its group's, or that of its processes; None without a node."""
+        """Returns the memory of a function's node: its group's, else its processes'; None without a node."""
         node = self._nodes.get(place)
         if node is None:
             return None
@@ -348,7 +348,7 @@ def _first_wrong(
     """Returns a sentence on the first frame that is missing, was changed wrongly, or should not have arrived."""
     leader, follower = case.path.ends(pair)
     for forth, receiver, way in ((True, follower, "a to b"), (False, leader, "b to a")):
-        # What the nodes' own kernels answer is no frame of the proof.
+        # Answers of the nodes' kernels do not belong to the proof.
         came = Counter(data for data in arrived[receiver] if proof.is_proof(data))
         wanted = Counter(probe.expected for probe in probes if probe.forth is forth and probe.expected is not None)
         strange = list((came - wanted).elements())

@@ -16,13 +16,13 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, Unsupported
 from pytest_icbench.host import cpu_usage, disturbances, host_facts
 from pytest_icbench.host.findings import Finding, Level, disturbance, lack, note, success
+from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.cpu_meter import format_question, parse_answer
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
-from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.testbed.cpu_placement import plan
 from pytest_icbench.testbed.probe import application_findings
@@ -44,7 +44,7 @@ def examine(
         root: of the files of the host; None for this machine's.
         sample_s: how long disturbances are watched, in seconds.
         pf: the card that ``sriov`` is to use.
-        switches: the drivers by name; None for those of this package.
+        switches: the drivers by name; None for this package's.
         asked: the switches to examine: one that cannot run is missing. Empty: every switch, and one that cannot run is
             a note, since only its cases are skipped.
     """
@@ -92,7 +92,7 @@ def _root() -> Iterator[Finding]:
     if os.geteuid() == 0:
         yield success("root", "this is root: sessions can change the host")
     else:
-        yield note("root", "this is not root: it can look, but a session needs root", "run pytest as root")
+        yield note("root", "not root: this examination works, but a session needs root", "run pytest as root")
 
 
 def _counters(root: Root) -> Iterator[Finding]:

@@ -11,8 +11,8 @@ from typing import Any
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host import host_facts
 from pytest_icbench.host.cpu_usage import NO_RUN_DELAY, CpuWatch, OwnProcesses, counts_run_delay
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource import perf
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
@@ -28,7 +28,7 @@ QUIET_SAMPLES, WAIT_SAMPLE_S = 3, 1.0
 CONTROL_LAUNCHES = 3
 _CONTROL: dict[str, Any] = {"warmup_s": 0.15, "max_warmup_s": 0.0, "duration_s": 0.3, "drain_s": 0.2, "repeats": 1}
 
-#: Called with what was found last and the seconds that are left.
+#: Called with the last result and the remaining seconds.
 OnWait = Callable[[Fitness, float], None]
 
 

@@ -20,12 +20,12 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.cpu_usage import CpuWatch, OwnProcesses
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import NETNS_DIR
 from pytest_icbench.host.net import sockets
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.resource.perf import HardwareEvents
 from pytest_icbench.host.resource.sysctl import KernelOptions
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS
 from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Endpoint

@@ -25,7 +25,7 @@ from pytest_icbench.host.net.sockets import interface_counters, is_listening
 from pytest_icbench.host.process import Process, realtime, stopped_sentence, wait_until
 from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
 
-#: How long processes may take to end after they were asked to, in seconds.
+#: How long processes may take to end after a request, in seconds.
 END_S = 1.0
 _STAGE_POLL_S = 0.002
 _EXIT_POLL_S = 0.002
@@ -184,7 +184,7 @@ class RunningLaunch:
             raise
         assert child.stdout is not None
         os.set_blocking(child.stdout.fileno(), False)
-        with suppress(OSError):  # what does not fit the workload keeps, and writes later
+        with suppress(OSError):  # the workload keeps what does not fit, and writes it later
             fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         speaker = _Speaker(index, child, socket, child.stdout, process.listens)
         self._speakers[index] = speaker
@@ -236,7 +236,7 @@ class RunningLaunch:
                     pipe.write(text.encode())
 
     def start(self, delay_s: float) -> int:
-        """Tells all to begin ``delay_s`` seconds from now; returns that moment, CLOCK_MONOTONIC in ns."""
+        """Makes all processes begin ``delay_s`` seconds from now; returns that moment, CLOCK_MONOTONIC in ns."""
         with realtime():  # the first of them may send before the last has read its line
             moment = time.monotonic_ns() + round(delay_s * 1e9)
             self.tell(f"start {moment}\n")

@@ -10,10 +10,10 @@ from pytest_icbench.driver.guard import switch_needs
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.eal import endpoint_mib
 from pytest_icbench.errors import NoRoom
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbour
 
@@ -92,13 +92,13 @@ class MemoryDemand:
         nodes_mib = NODE_MIB * self.nodes + self.function_nodes_mib + self.noisy_neighbour_mib
         if nodes_mib + pages_mib <= available_mib:
             return None
-        beside = f"noisy neighbour {self.noisy_neighbour}" if self.noisy_neighbour_mib else ""
-        who = " and ".join(filter(None, (f"{self.nodes} containers" if self.nodes else "", self.functions, beside)))
+        neighbour = f"noisy neighbour {self.noisy_neighbour}" if self.noisy_neighbour_mib else ""
+        who = " and ".join(filter(None, (f"{self.nodes} containers" if self.nodes else "", self.functions, neighbour)))
         pages = f" besides {pages_mib} MiB for huge pages" if pages_mib else ""
         return (
-            f"{who or 'the processes'} want about {nodes_mib} MiB of memory{pages}, and the host has"
+            f"{who or 'the processes'} need about {nodes_mib} MiB of memory{pages}, and the host has"
             f" {available_mib} MiB: run fewer pairs or subscribers, take shorter chains"
-            f"{' or a noisy neighbour of fewer CPUs' if beside else ''}, or free memory"
+            f"{' or a noisy neighbour of fewer CPUs' if neighbour else ''}, or free memory"
         )
 
 

@@ -20,10 +20,10 @@ from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.errors import Invalid, ProvisionError
 from pytest_icbench.host.cpu_usage import read_thread_times
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import Process, exit_sentence
 from pytest_icbench.host.resource.resctrl import CacheParts, explain_missing_resctrl, explain_refused_ways
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.case import Case
@@ -33,7 +33,7 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan
 from pytest_icbench.testbed.case_rig import Rig
 
-#: The least time that a noisy neighbour runs, or waits to, over the time of its CPUs: in a launch and before it.
+#: The least share of its CPUs' time in which a noisy neighbour runs or waits to run: in a launch, and before it.
 LEAST_BUSY = 0.5
 #: How long it may take to be busy, in seconds, and how long it then runs before its first launch.
 BUSY_TIMEOUT_S, SETTLE_S = 10.0, 0.5
@@ -62,7 +62,7 @@ def _program(argv: Sequence[str]) -> str:
 
 
 def noisy_neighbour_cpus(case: Case) -> int:
-    """Returns the number of CPUs of a case's noisy neighbour; those of the control are left idle."""
+    """Returns the number of CPUs of a case's noisy neighbour; the control's are left idle."""
     noisy_neighbour = None if case.noisy_neighbour is None else NoisyNeighbour.of(case.noisy_neighbour)
     return 0 if noisy_neighbour is None else noisy_neighbour.cpus
 
@@ -195,7 +195,7 @@ class RunningNoisyNeighbour:
         self._began = self._times()
 
     def _share(self) -> tuple[float, float]:
-        """Returns the time that it ran since ``_mark``, and ran or waited to, over that of its CPUs."""
+        """Returns the time that it ran since ``_mark``, and the time that it ran or waited to, over its CPUs' time."""
         now, before = self._times(), self._began
         cpu_ns = (now[0] - before[0]) * 1e9 * len(self._processes)
         return (now[1] - before[1]) / cpu_ns, (now[2] - before[2]) / cpu_ns

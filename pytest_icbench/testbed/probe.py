@@ -15,11 +15,11 @@ from pytest_icbench.driver.application.registry import applications
 from pytest_icbench.driver.guard import make_application, make_switch, probe_node
 from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.findings import Finding, note, success
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model import load
 from pytest_icbench.model.case import SOCKET_APIS, Case
@@ -54,8 +54,8 @@ def probe(
         node: kind of nodes.
         binary: the user's binary of the switch; None for the one on PATH.
 
-    Raises Unsupported with the reason and its remedy if it cannot be run here, ProvisionError if a program that was
-    asked for its version was killed or hangs: this host may run the switch, so no case is skipped for it.
+    Raises Unsupported with the reason and its remedy if it cannot be run here, ProvisionError if a program that
+    prints its version was killed or hangs: this host may run the switch, so no case is skipped for it.
     """
     try:
         version = workload_version()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The living rigs: a case's and its reference link's, and those of cases that take turns. At most one runs."""
+"""The living rigs: a case's and its reference link's, and the rigs of cases that take turns. At most one runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True)
 class SetupRequest:
-    """The requests of a case: for its rig and for that of its reference link, if it has one."""
+    """The requests of a case: for its rig, and for its reference link's rig if it has one."""
 
     rig: BuildRequest
     reference: BuildRequest | None
@@ -62,7 +62,7 @@ class Setup(Generic[R]):
 
 
 class RigPool(Generic[R]):
-    """Keeps rigs while the next case can use them, and those of cases that take turns.
+    """Keeps rigs while the next case can use them, and the rigs of cases that take turns.
 
     Args:
         make: returns a rig for a request, not yet built.
@@ -78,20 +78,20 @@ class RigPool(Generic[R]):
         #: Errors from closing a rig to make room for another one; they are raised for its own case.
         self._unclosed: dict[_Key, ProvisionError] = {}
 
-    def acquire(self, requests: SetupRequest, *, beside: bool = False) -> Setup[R]:
+    def acquire(self, requests: SetupRequest, *, keep_rigs: bool = False) -> Setup[R]:
         """Returns the case's rig, running, and the reference's, paused, or over two hosts not yet built.
 
         A rig whose switch has died is rebuilt. Without a reference rig the case runs, but has no ratio.
         Raises what building the case's rig raises; a rig that could not be built is closed.
 
         Args:
-            beside: keeps the rigs of other cases as long as the host has room for them; they are paused.
+            keep_rigs: keeps the rigs of other cases as long as the host has room for them; they are paused.
         """
-        if not beside:
+        if not keep_rigs:
             self.release(requests)
         keys = _keys(requests)
         self._bury(keys)
-        if not beside:
+        if not keep_rigs:
             self._closed.clear()
         rig = self._run(keys[0], requests.rig, keys)
         if requests.reference is None:
@@ -119,10 +119,10 @@ class RigPool(Generic[R]):
                 raise
             except ProvisionError as error:
                 self._close(key)
-                warnings.warn(f"a switch died between two cases, and is started anew: {error}", stacklevel=2)
+                warnings.warn(f"a switch died between two cases and is started again: {error}", stacklevel=2)
 
     def _run(self, key: _Key, request: BuildRequest, keep: Sequence[_Key]) -> R:
-        """Lets this rig run alone, and builds it if necessary.
+        """Pauses all rigs but this one, which is built if necessary.
 
         Args:
             keep: rigs that are not closed to make room for it.
@@ -178,7 +178,7 @@ class RigPool(Generic[R]):
                 return
 
     def _close(self, key: _Key) -> None:
-        """Closes a rig, which is built again when it is asked for."""
+        """Closes a rig, which is built again when it is requested."""
         if self._running == key:
             self._running = None
         self._closed[key] = rig = self._held.pop(key)

@@ -15,8 +15,8 @@ from pathlib import Path
 from pytest_icbench.driver.node.cgroups import SessionGroup, kill_groups, remove_groups
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cgroup_layout import Hierarchy
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import wait_until
-from pytest_icbench.host.session import HostSession
 
 #: Threads that a switch may have: several for each CPU, as Open vSwitch needs, and a reserve.
 TASKS_MAX = 512 + 16 * (os.cpu_count() or 1)

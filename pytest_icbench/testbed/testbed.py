@@ -21,9 +21,9 @@ from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
 from pytest_icbench.host import host_facts
+from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.process import allow_files
 from pytest_icbench.host.resource.frequency import prepare_cpus
-from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.kinds.runs import RUNS
 from pytest_icbench.measure.comparing import Allowances, Criteria
 from pytest_icbench.measure.measure import Measuring
@@ -72,7 +72,7 @@ class Testbed:
 
     Args:
         catalogue: switches by name.
-        cases: those of the run: ``auto`` placement resolves to what every case can have.
+        cases: the cases of the run: ``auto`` placement resolves to what every case can have.
         configs: the user's configurations, by switch and candidate.
         unsupported: why no host can run a case, as far as that is known; None for a case that some host can run.
     """
@@ -91,7 +91,7 @@ class Testbed:
         self.catalogue = catalogue
         self.options = options
         self._cases = tuple(cases)
-        #: The user's paths by switch, candidate or tool. A retest adds those of an old version.
+        #: The user's paths by switch, candidate or tool. A retest adds the paths of an old version.
         self._binaries: dict[str, Path] = dict(options.binaries)
         self._hugepage_kib = options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB
         self._user = configs
@@ -150,7 +150,7 @@ class Testbed:
             raise
 
     def examine(self, limit_s: float = 0.0, on_wait: Callable[[Fitness, float], None] | None = None) -> Fitness:
-        """Returns whether this host is fit now; waits at most ``limit_s`` seconds until others leave it alone."""
+        """Returns the host's fitness; waits at most ``limit_s`` seconds until other processes leave its CPUs idle."""
         cpus = self._feasibility.measuring_cpus() or os.sched_getaffinity(0)
         fitness = wait_quiet(self.session, cpus, limit_s, on_wait)
         self.take_fitness(fitness)
@@ -206,10 +206,10 @@ class Testbed:
         return explain_no_reference(case, reference, self.catalogue, self.options)
 
     def _crosses_alone(self, case: Case) -> bool:
-        """Whether a case's frames change CPUs at its maximum, and those of the link without its switch would not."""
+        """Whether a case's frames change CPUs at its maximum, and would not on the link without its switch."""
         if not case.one_way or not case.rate.is_max or case.function is not None:
             return False
-        with suppress(IcbenchError):  # why it cannot run is said when it shall
+        with suppress(IcbenchError):  # the reason is reported when the case is due
             placement = self.placement(case)
             return bool(placement.switch) and len(set(placement.endpoints)) == 1
         return False
@@ -217,7 +217,7 @@ class Testbed:
     def add_old(self, case: Case, candidate: Candidate) -> Case:
         """Returns the case of a baseline's version, with which the present one can be paired.
 
-        Raises UsageError if it is no workload any more.
+        Raises UsageError if it is no longer a workload.
         """
         old = self.candidates.add_old(case, candidate)
         self._binaries |= self.candidates.binaries
@@ -292,7 +292,7 @@ class Testbed:
         """Measures a case on its rigs, the case's and the reference's. Raises WorkloadError and ProvisionError.
 
         Args:
-            part: the round that this is; the measurement is that of all rounds so far.
+            part: the present round; the measurement covers all rounds so far.
         """
         rig, reference_rig = rigs
         if (run := RUNS.get(type(case.load))) is not None:
@@ -419,7 +419,7 @@ class Testbed:
     def programs(self) -> dict[str, tuple[Path | None, str | None]]:
         """Path and version, as far as known, of the workload, the user's binaries and the probed switches.
 
-        Names are those of binaries (``ovs``, ``ovs:new``).
+        Names are binaries' names (``ovs``, ``ovs:new``).
         """
         programs: dict[str, tuple[Path | None, str | None]] = {
             name: (path, None) for name, path in self._binaries.items()

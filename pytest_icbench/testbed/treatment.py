@@ -14,12 +14,12 @@ from pytest_icbench.config.topology.model import Topology
 from pytest_icbench.driver.guard import node_treatment
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import DriverFault, ProvisionError, WorkloadError
 from pytest_icbench.host import host_facts
 from pytest_icbench.host.host_facts import read_program, sha256
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import function_key
@@ -56,7 +56,7 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topol
 def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:
     """Returns the speed of a NIC's link in Mbit/s, before a rig takes the NIC.
 
-    None without a NIC, if its driver does not report a speed, and for an interface that is no device: a veth reports
+    None without a NIC, if its driver does not report a speed, and for an interface without a device: a veth reports
     10 Gbit/s, to which it is not limited.
     """
     if uplink is None:
@@ -106,7 +106,7 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
 
     Args:
         user_config: the user's own configuration of the switch, as results keep it.
-        program: that of the switch, if it has one: another build can have the same version.
+        program: the switch's, if it has one: another build can have the same version.
     """
     placement = rig.placement
     return {
@@ -154,8 +154,8 @@ def read_software(
 
     Args:
         binaries: the user's paths by name.
-        program: that of the switch, None for a switch of the kernel.
-        workload: that of a candidate; None: the installed one.
+        program: the switch's, None for a switch of the kernel.
+        workload: a candidate's; None: the installed one.
         configs: the user's configurations, by switch and ``function:COMPONENT``.
     """
     first = rig.function_facts[0] if rig.function_facts else None

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.cpu_state import CpuState

@@ -17,8 +17,8 @@ from pytest_icbench.driver.function.protocol import Function, FunctionSpec
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.settings import Settings

@@ -14,9 +14,9 @@ from pytest_icbench.driver.guard import make_node, probe_node
 from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.driver.node.registry import NODE_KINDS
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.host_session import RUN_DIR, HostSession
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.recover import recover
-from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 

@@ -14,8 +14,8 @@ import pytest
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint_spec import EndpointSpec
 from pytest_icbench.testbed.case_rig import BuildOptions, Rig

@@ -17,10 +17,10 @@ import pytest_icbench
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.driver.switch.attach import resolve_endpoints
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import RUN_DIR, HostSession
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.load import Frames
@@ -132,7 +132,7 @@ def test_a_container_that_ends_is_named(session: HostSession, pair: tuple[ByHand
 HARNESS = """
 import sys
 from pytest_icbench.config.topology.reading import loads
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
@@ -230,7 +230,7 @@ def no_route(pair: tuple[ByHand, ByHand]) -> str:
         (without_address, "its interface eth0 has no IPv4 address"),
         (down, "its interface eth0 is down or has no carrier"),
         (ambiguous, "several interfaces are up with an IPv4 address (it has eth0, eth2, eth1): name one by interface"),
-        (elsewhere, "its way to pid:"),
+        (elsewhere, "its route to pid:"),
         (no_route, "has no route to pid:"),
     ],
 )
@@ -260,7 +260,7 @@ def test_frames_that_are_too_long(pair: tuple[ByHand, ByHand]) -> None:
             'socket = "/run/none.sock"',
             "/run/none.sock cannot be used (No such file or directory): the swi",
         ),
-        ("memif", 'socket = "/etc/hostname"', "/etc/hostname is no socket"),
+        ("memif", 'socket = "/etc/hostname"', "/etc/hostname is not a socket"),
         ("vhost-user", "", "port vhost-user needs socket in the topology: add it"),
         ("vhost-user", 'interface = "eth0"', "gives it interface, not socket: take --icbench-port interface"),
         ("interface", 'socket = "/run/s"', "gives it socket, not interface: take --icbench-port vhost-user, vhost"),

@@ -12,9 +12,9 @@ import pytest
 
 from pytest_icbench.driver.node.oci import find_runtime
 from pytest_icbench.host.cgroup_layout import Layout
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

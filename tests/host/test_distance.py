@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.workload_tools import wait_until
 
@@ -73,7 +73,7 @@ def test_a_session_has_one_process_that_ends_with_it() -> None:
 _KILLED = """
 import time
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 session = HostSession(UNDO_KINDS)
 session.cpu_meter.read(workload_path(), [({0}, {1})])

@@ -14,8 +14,8 @@ import pytest
 
 from pytest_icbench.driver.function.proof import frame
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.measure.measure import measure

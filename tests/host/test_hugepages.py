@@ -10,9 +10,9 @@ import re
 import pytest
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import clean, session
 

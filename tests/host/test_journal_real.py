@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.cli import main
+from pytest_icbench.host.host_session import RUN_DIR, HostSession
 from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.lock import SessionBusyError
 from pytest_icbench.host.recover import recover
-from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import clean, tidy_snapshot
@@ -38,7 +38,7 @@ from pytest_icbench.host.net import links
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.process import ProcessPlace, run
 from pytest_icbench.host.net.links import End
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from pytest_icbench.host.signals import SignalGuard
 
@@ -224,7 +224,7 @@ def test_recovery_itself_can_be_killed() -> None:
 
 def test_what_cannot_be_undone_stays_and_says_so(clean: None, capsys: pytest.CaptureFixture[str]) -> None:
     script = (
-        "import os\nfrom pytest_icbench.host.session import HostSession\n"
+        "import os\nfrom pytest_icbench.host.host_session import HostSession\n"
         "from pytest_icbench.testbed.undo_kinds import UNDO_KINDS\n"
         "s = HostSession(UNDO_KINDS); s.journal.record('file', path='/proc/sys/kernel/stuck', text='1')\n"
         "s.journal.record('tree', path=str(s.dir / 'x')); os._exit(0)"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.host.host_session import RUN_DIR
 from pytest_icbench.host.recover import recover
-from pytest_icbench.host.session import RUN_DIR
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="sessions need root")]
@@ -21,7 +21,7 @@ BUSY_READ = Path("/proc/sys/net/core/busy_read")
 HARNESS = """
 import sys, time
 from pytest_icbench.host.resource.sysctl import KernelOptions
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 with HostSession(UNDO_KINDS) as session:

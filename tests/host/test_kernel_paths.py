@@ -17,9 +17,9 @@ from pytest_icbench.driver.switch.common.kernel import KernelPath
 from pytest_icbench.driver.switch.kernel import xdp
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.host.net import bpf
 from pytest_icbench.host.recover import recover
-from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
@@ -178,7 +178,7 @@ import os, sys, time
 # The installed package is the one tested, and not the checkout's, which has no workload in it.
 sys.path.append(sys.path.pop(0))
 from contextlib import ExitStack
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.rig_tools import built

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import ethtool, links
 from pytest_icbench.host.net.links import End
 from pytest_icbench.host.process import run
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot

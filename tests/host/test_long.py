@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.strategy.soak import soak_settings, with_losses

@@ -22,10 +22,10 @@ from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cgroup_layout import Layout
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root, format_cpu_list
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import CPU, ENGINES, clean, marked, output, require, session, spawn, started
 

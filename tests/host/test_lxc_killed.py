@@ -16,9 +16,9 @@ import pytest
 import pytest_icbench
 from pytest_icbench.driver.node.lxc import end_container
 from pytest_icbench.host.cgroup_layout import Layout
+from pytest_icbench.host.host_session import RUN_DIR
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import RUN_DIR
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import kind, require, tidy_snapshot
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 #: Starts nodes, one spinning, one paused, one stopped again, then as many more as it can, with processes in them.
 HARNESS = """
 import itertools, sys
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node.protocol import NodeSpec

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch import launch as launch_module
 from pytest_icbench.measure.launch import preflight as preflight_module
 from pytest_icbench.measure.launch.launch import run_launch

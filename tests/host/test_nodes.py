@@ -14,7 +14,7 @@ from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.cgroup_layout import Layout
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import CPU, clean, cpu_ticks, kind, output, session, spawn, started

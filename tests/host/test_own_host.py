@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from tests.host import snapshot
 from tests.host.node_tools import clean, require, session, started
 from tests.second_host import unsupported_reason
@@ -30,7 +30,7 @@ OWN_HOST = ROOT / "scripts" / "own_host.sh"
 SESSION = f"""
 import json, sys
 sys.path.append({str(ROOT)!r})
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import started

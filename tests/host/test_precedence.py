@@ -19,10 +19,10 @@ from pytest_icbench.driver.node.cgroups import GREATEST, SessionGroup
 from pytest_icbench.driver.node.precedence import describe_weight, precede
 from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.host.cpu_usage import CpuWatch, OwnProcesses
+from pytest_icbench.host.host_session import RUN_DIR, HostSession
 from pytest_icbench.host.process import SESSION_VARIABLE
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.testbed.switch_group import SwitchGroup
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import CPU, clean, require, session, spawn, started
@@ -83,7 +83,7 @@ def test_pollers_are_before_others_until_the_session_ends(clean: None, cpu: Hier
 KILLED = """
 import subprocess, sys
 from pytest_icbench.driver.node.precedence import precede, describe_weight
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 session = HostSession(UNDO_KINDS)
 assert precede(session) == []

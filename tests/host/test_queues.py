@@ -11,7 +11,7 @@ import pytest
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address

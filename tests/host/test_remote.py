@@ -98,7 +98,7 @@ def test_what_is_missing_is_said_before_anything_is_done(other: SecondHost, tmp_
             assert f"{needed} has the address of this very ssh connection: name a NIC" in run.output
         run = Run(tmp_path, other, "--icbench-switch=snabb", scenario=ANY_SWITCH)
         assert run.wait() == 4, run.output
-        assert "snabb has no way to a second host" in run.output
+        assert "snabb cannot reach a second host" in run.output
 
 
 def test_the_doctor_looks_at_the_other_side(

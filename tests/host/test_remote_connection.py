@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_icbench.errors import ConnectionLost, ProvisionError, Unsupported, UsageError
-from pytest_icbench.host.session import RUN_DIR, SessionOptions
+from pytest_icbench.host.host_session import RUN_DIR, SessionOptions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, RigSpec

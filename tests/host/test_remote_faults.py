@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import pytest_icbench
+from pytest_icbench.host.host_session import RUN_DIR
 from pytest_icbench.host.net import links
-from pytest_icbench.host.session import RUN_DIR
 from tests.host.remote_runs import SCENARIO, Run, clean_on_both, files_with_names
 from tests.second_host import SecondHost, other, unsupported_reason
 
@@ -91,7 +91,7 @@ def other_version(other: SecondHost, directory: Path) -> Iterator[list[str]]:
 @contextmanager
 def lock_held(other: SecondHost, directory: Path) -> Iterator[list[str]]:
     source = (
-        "import sys; from pytest_icbench.host.session import HostSession\n"
+        "import sys; from pytest_icbench.host.host_session import HostSession\n"
         "from pytest_icbench.testbed.undo_kinds import UNDO_KINDS\n"
         "with HostSession(UNDO_KINDS): print('held', flush=True); sys.stdin.read()"
     )

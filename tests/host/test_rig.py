@@ -16,9 +16,9 @@ from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
 from pytest_icbench.host.resource import hugepages
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode

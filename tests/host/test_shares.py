@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case, Dimension

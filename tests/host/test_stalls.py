@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.model.case import Case

@@ -18,10 +18,10 @@ import pytest
 import pytest_icbench
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cgroup_layout import Layout
+from pytest_icbench.host.host_session import RUN_DIR, HostSession
 from pytest_icbench.host.net import links
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import RUN_DIR, HostSession
 from pytest_icbench.kinds.startup import on_demand, startup_run
 from pytest_icbench.kinds.startup.startup_run import bear, maker_of
 from pytest_icbench.model.startup import FORK, Crowd
@@ -34,7 +34,7 @@ __all__ = ["clean", "kind", "session"]  # fixtures
 #: Creates containers of a kind until it is killed, and tells each.
 HARNESS = """
 import itertools, sys
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.kinds.startup.startup_run import maker_of
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 maker = maker_of(HostSession(UNDO_KINDS), sys.argv[1], [int(sys.argv[2])])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.measure.launch.ports import Ports
 from pytest_icbench.measure.strategy.repeat import HARNESS_REASONS, MOST_FAULTS

@@ -19,8 +19,8 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.switch.vpp import vpp_switch as vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import session_processes
+from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.process import Process, Spawner, run
-from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames

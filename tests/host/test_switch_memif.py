@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.case import Case
 from tests.host.node_tools import clean, session
 from tests.host.test_switches import CONNECTING, MEMIF, come_and_go, ids

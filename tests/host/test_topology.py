@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.process import run
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import VhostUser

@@ -17,12 +17,12 @@ import pytest
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.host_session import RUN_DIR, HostSession, SessionOptions
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.net import links, nic
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
@@ -118,8 +118,8 @@ def test_a_session_that_ends_with_an_error_gives_it_back(joined: None) -> None:
 KILLED = f"""
 import os, signal
 from pytest_icbench.host.net import links, nic
-from pytest_icbench.host.changes import Changes
-from pytest_icbench.host.session import HostSession, SessionOptions
+from pytest_icbench.host.journaled_changes import Changes
+from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 session = HostSession(UNDO_KINDS)
 netns = links.create_netns(session, "sw")

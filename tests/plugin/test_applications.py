@@ -73,7 +73,7 @@ def test_a_case_with_an_application_is_read_back() -> None:
     [
         ("rediss", "", "app: there is no application 'rediss'; did you mean redis?"),
         ("redis:pop", "", "'pop' is nothing that redis takes"),
-        ("Redis!", "", "'Redis!' is no application"),
+        ("Redis!", "", "'Redis!' is not an application"),
         ("redis", ", dimension='latency'", "leave out dimension, measure and api"),
         ("redis", ", api='udp'", "leave out dimension, measure and api"),
     ],

@@ -13,8 +13,8 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node import registry
 from pytest_icbench.driver.node.protocol import NodeSpec
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.treatment import common_treatment
 from tests.plugin.conftest import Runner
 
@@ -254,7 +254,7 @@ def test_a_preset_that_is_not_about_the_rate_stops_the_run_before_anything_is_do
         (("--icbench-thresholds", "no.toml"), "--icbench-thresholds: there is no file"),
         (("--icbench-node", "vm"), "--icbench-node: there is no kind of node 'vm'; known are lxc, netns"),
         (("--icbench-binary", "vppp=/bin/true"), "--icbench-binary: there is no switch 'vppp'; did you mean vpp?"),
-        (("--icbench-binary", "veth=/bin/true"), "--icbench-binary: veth has no program of its own"),
+        (("--icbench-binary", "veth=/bin/true"), "--icbench-binary: veth runs no program"),
         (("--icbench-binary", "testpmd=/nowhere"), "--icbench-binary: there is no file /nowhere"),
     ],
 )

@@ -64,8 +64,8 @@ def test_a_wait_shows_its_progress_and_goes_on_when_its_time_is_over(inner: Runn
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ("soon", "--icbench-wait-quiet: 'soon' is no time; write seconds"),
-        ("-5", "--icbench-wait-quiet: '-5' is no time; write seconds"),
+        ("soon", "--icbench-wait-quiet: 'soon' is not a time; write seconds"),
+        ("-5", "--icbench-wait-quiet: '-5' is not a time; write seconds"),
         ("30h", "--icbench-wait-quiet: 108000 s is outside 0 to 86400 s"),
     ],
 )

@@ -122,9 +122,9 @@ def test_mistakes_are_reported_before_the_host_is_taken(files: Runner, bench: ty
     for arguments, reported in (
         (("--icbench-compare=mian",), "there is no baseline 'mian' in *did you mean main?"),
         (("--icbench-compare=main", "--icbench-save=main"), "*would follow every small loss*"),
-        (("--icbench-save=a/b",), "--icbench-save: 'a/b' is no name of a baseline*"),
+        (("--icbench-save=a/b",), "--icbench-save: 'a/b' is not a name of a baseline*"),
         (("--icbench-fail-on=REGRESED",), "--icbench-fail-on: 'REGRESED' is no verdict*did you mean REGRESSED?"),
-        (("--icbench-baselines=test_x.py",), "--icbench-baselines: *test_x.py is no directory"),
+        (("--icbench-baselines=test_x.py",), "--icbench-baselines: *test_x.py is not a directory"),
     ):
         result = files.run(*arguments)
         assert result.ret == pytest.ExitCode.USAGE_ERROR

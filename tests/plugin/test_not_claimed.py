@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource import perf
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.testbed.host_fitness import examine

@@ -139,4 +139,4 @@ def test_a(icbench):
     assert ran("--icbench-order=7")[0] != given
     refused = inner.run("--icbench-order=shuffled")
     assert refused.ret == 4
-    refused.stderr.fnmatch_lines(["*--icbench-order: 'shuffled' is none of given, random, and no seed*"])
+    refused.stderr.fnmatch_lines(["*--icbench-order: 'shuffled' is neither given nor random nor a seed*"])

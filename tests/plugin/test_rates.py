@@ -110,7 +110,7 @@ def test_a(icbench):
         ("icbench.search('pdr:5')", "test_x.py::test_a: 'pdr:5' is nothing to search for"),
         ("icbench.search('ndr', search_preset='icpe2018')", "test_x.py::test_a: the search preset icpe2018 is about"),
         ("icbench.search('ndr', search_width='90%')", "test_x.py::test_a: search_width: 0.9 is outside"),
-        ("icbench.sweep('fast')", "test_x.py::test_a: sweep: 'fast' is no number"),
+        ("icbench.sweep('fast')", "test_x.py::test_a: sweep: 'fast' is not a number"),
         ("icbench.sweep([0, 5])", "test_x.py::test_a: sweep: 0 is outside 1 to 1000000000"),
         ("icbench.sweep([])", "test_x.py::test_a: sweep: no value given"),
     ],

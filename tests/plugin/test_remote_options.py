@@ -32,8 +32,8 @@ def test_what_cannot_be_on_two_hosts_is_skipped_with_its_reason(inner: Runner) -
     assert result.ret == 0
     skips = sorted(line.partition(": ")[2] for line in result.outlines if line.strip().startswith("skip"))
     assert skips == [
-        "basicfwd has no way to a second host: it runs without --icbench-remote",
-        "basicfwd has no way to a second host: it runs without --icbench-remote",
+        "basicfwd cannot reach a second host: it runs without --icbench-remote",
+        "basicfwd cannot reach a second host: it runs without --icbench-remote",
         "direct takes at most 1 pair over its uplink, not 2",
     ]
 
@@ -41,9 +41,9 @@ def test_what_cannot_be_on_two_hosts_is_skipped_with_its_reason(inner: Runner) -
 @pytest.mark.parametrize(
     ("marker", "arguments", "said"),
     [
-        ("switch='basicfwd', remote=True", (), "test_x.py::test_a: basicfwd has no way to a second host"),
+        ("switch='basicfwd', remote=True", (), "test_x.py::test_a: basicfwd cannot reach a second host"),
         ("switch='direct', pairs=2, remote=True", (), "test_x.py::test_a: direct takes at most 1 pair over its uplink"),
-        ("switch='all'", ("--icbench-switch=snabb",), "test_x.py::test_a: snabb has no way to a second host"),
+        ("switch='all'", ("--icbench-switch=snabb",), "test_x.py::test_a: snabb cannot reach a second host"),
     ],
 )
 def test_what_was_itself_asked_for_is_a_mistake(

@@ -48,8 +48,8 @@ def test_another_switch_leaves_them_out(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("startup", "more", "call", "sentence"),
     [
-        ("netns", "", "measure", "*'netns' is no number of containers; write KIND:N*"),
-        ("netns:0", "", "measure", "*'netns:0' is no number of containers*"),
+        ("netns", "", "measure", "*'netns' is not a number of containers; write KIND:N*"),
+        ("netns:0", "", "measure", "*'netns:0' is not a number of containers*"),
         ("netns:10001", "", "measure", "*N from 1 to 10,000*"),
         ("nets:5", "", "measure", "*there is no kind of node 'nets'*netns*"),
         ("netns:5", ", packet_size=64, pairs=2", "measure", "*sends no traffic; leave out packet_size, pairs*"),

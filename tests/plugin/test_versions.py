@@ -238,8 +238,8 @@ def test_a_base_that_does_not_start_is_no_missing_ratio(
     [
         ("osv:new={binary}", "--icbench-candidate: there is no switch 'osv'; did you mean ovs?"),
         ("ovs:new=/none", "--icbench-candidate: ovs:new: there is no file /none"),
-        ("ovs:a/b={binary}", "--icbench-candidate: 'a/b' is no name for a candidate*"),
-        ("veth:new={binary}", "--icbench-candidate: veth:new: veth has no binary of its own*"),
+        ("ovs:a/b={binary}", "--icbench-candidate: 'a/b' is not a name for a candidate*"),
+        ("veth:new={binary}", "--icbench-candidate: veth:new: veth runs no binary*"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_nothing_is_run(

@@ -17,11 +17,11 @@ import pytest
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.driver.switch.sriov import Sriov, is_idle
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource import pci
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Pci
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -95,7 +95,7 @@ def test_a_card_with_an_address_is_left_alone(before: snapshot.Snapshot) -> None
 
 def test_functions_in_use_are_left_alone(two_vfs: list[str]) -> None:
     subprocess.run(["ip", "link", "set", two_vfs[0], "up"], check=True)
-    assert f"of the 2 that somebody made on PF {PF} only 1 are unused" in refusal(PF)
+    assert f"of the 2 that exist on PF {PF} only 1 are unused" in refusal(PF)
     subprocess.run(["ip", "link", "set", two_vfs[0], "down"], check=True)
 
 
@@ -188,7 +188,7 @@ HARNESS = """
 import sys, time
 sys.path.append(sys.argv[3])  # last: the installed package is the one tested
 from pytest_icbench.model.case import Case
-from pytest_icbench.host.session import HostSession, SessionOptions
+from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.rig_tools import built
 session = HostSession(UNDO_KINDS, SessionOptions(pf=sys.argv[1]))

@@ -167,7 +167,7 @@ def _comparability() -> Iterator[Fault]:
         (reports, "is full", "veth", "refused", full, f"{small.format('4k')} && {_FILL.format('reports')}"),
         (reports, "has 24 kB", "veth", "fails", full, small.format("24k")),
         (reports, "is read-only", "veth", "refused", "Read-only file system", small.format("1m,ro")),
-        (reports, "is a file", "veth", "refused", "reports is no directory", ": >reports"),
+        (reports, "is a file", "veth", "refused", "reports is not a directory", ": >reports"),
         (
             sessions,
             "is full",
@@ -221,7 +221,7 @@ def _comparability() -> Iterator[Fault]:
             "is no program",
             "veth",
             "refused",
-            "is no executable file",
+            "is not an executable file",
             "export ICBENCH_WORKLOAD=/etc/passwd",
         ),
         ("control groups", "are read-only", "linux-bridge", "fails", "cgroup|Read-only", _CLOSED_GROUPS),

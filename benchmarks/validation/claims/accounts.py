@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.launch.launch import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
 from pytest_icbench.model.case import Case

@@ -13,7 +13,7 @@ from math import log
 from statistics import StatisticsError, correlation, median
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.launch.launch import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch

@@ -17,7 +17,7 @@ import workload_runs
 
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

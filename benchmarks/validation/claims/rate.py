@@ -13,7 +13,7 @@ import bench_host as host
 import workload_runs
 
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import search_simulation
 
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.mlrsearch import find_bounds
 from pytest_icbench.measure.reference import reference_case

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.summary.gathered import main_figure

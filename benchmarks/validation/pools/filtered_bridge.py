@@ -19,7 +19,7 @@ import pytest
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 
 _RULES = re.compile(r"rules(\d+)")

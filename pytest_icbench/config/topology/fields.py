@@ -48,7 +48,7 @@ class Table:
             serves both.
         peer: the container at the other end, which names this one.
         host: ``local`` (default) or ``remote``.
-        cpus: CPUs of that host. The workload polls on the first; the others are the container's. Either all containers
+        cpus: CPUs of that host. The workload polls on the first; the rest are the container's. Either all containers
             of a host have some, or none. Default: the best available.
         ip: IPv4 address. Default: ``198.18.PAIR.1`` and ``.2``.
         netmask: in bits or as ``"255.255.255.0"``; peers are in one network. Default: 16.
@@ -90,7 +90,7 @@ class Table:
         return AttachTarget(self.container, self.interface, ip, self.socket, full)
 
     def address(self, usual: Address) -> Address:
-        """Returns the address of the container; parts that the file leaves out are those of ``usual``."""
+        """Returns the address of the container; parts that the file leaves out are taken from ``usual``."""
         prefix = usual.prefix if self.netmask is None else ipaddress.IPv4Network(f"0.0.0.0/{self.netmask}").prefixlen
         return Address(self.ip or usual.ip, (self.mac or usual.mac).lower(), prefix)
 
@@ -139,7 +139,7 @@ def _problems_of_address(table: Table) -> Iterator[tuple[str, str]]:
             f"'{table.netmask}' is neither a number of bits from 1 to 31 nor such a mask ('255.255.255.0')",
         )
     if table.mac is not None and (int(table.mac[:2], 16) & 1 or table.mac == "00:00:00:00:00:00"):
-        yield "mac", f"{table.mac} is no address of a single station: take one that begins with 02"
+        yield "mac", f"{table.mac} is not an address of a single station: take one that begins with 02"
 
 
 def _problems_of_attached(table: Table, attached: AttachTarget) -> Iterator[tuple[str, str]]:
@@ -166,7 +166,7 @@ def _problems_of_attached(table: Table, attached: AttachTarget) -> Iterator[tupl
 def _cpu_problems(cpus: tuple[int, ...]) -> Iterator[str]:
     if not cpus:
         yield "the list is empty: name the CPU of the workload, or leave cpus out"
-    yield from (f"{cpu} is no CPU's number" for cpu in cpus if not 0 <= cpu <= _MAX_CPU)
+    yield from (f"{cpu} is not a CPU's number" for cpu in cpus if not 0 <= cpu <= _MAX_CPU)
     if len(set(cpus)) < len(cpus):
         yield f"{list(cpus)} names a CPU twice"
 
@@ -175,9 +175,9 @@ def _ip_problem(text: str) -> str | None:
     try:
         address = ipaddress.IPv4Address(text)
     except ipaddress.AddressValueError:
-        return f"'{text}' is no IPv4 address, as 198.18.1.1"
+        return f"'{text}' is not an IPv4 address, as 198.18.1.1"
     if address.is_multicast or address.is_unspecified or address.is_loopback:
-        return f"{text} is no address of a single host on a wire"
+        return f"{text} is not an address of a single host on a wire"
     return None
 
 

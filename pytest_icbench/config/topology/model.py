@@ -93,7 +93,7 @@ class Topology:
         return self.path.pairs
 
     def members(self, pairs: int) -> tuple[Container, ...]:
-        """Returns the containers of a case with this number of pairs: those of the first pairs."""
+        """Returns the containers of the first pairs, for a case with this number of pairs."""
         return self.containers[: len(FramePath(pairs).endpoints)]
 
     def endpoint_specs(self, pairs: int) -> list[EndpointSpec]:
@@ -101,7 +101,7 @@ class Topology:
         return [container.endpoint_spec for container in self.members(pairs)]
 
     def endpoint_specs_of(self, case: Case) -> list[EndpointSpec] | None:
-        """Returns those of a case or of its reference link, whose endpoints are made where the case's are there."""
+        """Returns the endpoints of a case or its reference link, whose endpoints are made even if the case's exist."""
         if self.attaches and case.switch != ATTACH:
             return None
         return self.endpoint_specs(case.pairs)
@@ -126,7 +126,7 @@ class Topology:
     def unsupported_reason(self, case: Case) -> str | None:
         """Returns why a case cannot run on the topology, with the remedy; None if it can."""
         if self.attaches and case.switch != ATTACH:
-            return f"the topology's containers run already, on a path of their own: take --icbench-switch {ATTACH}"
+            return f"the topology's containers and their path exist already: take --icbench-switch {ATTACH}"
         if not self.attaches and case.switch == ATTACH:
             return explain_missing_topology()
         if case.load.label is not None:
@@ -156,7 +156,7 @@ class Topology:
 
 
 def explain_missing_topology() -> str:
-    """Returns why the path that is there cannot be measured without a topology that names containers."""
+    """Returns why an existing path cannot be measured without a topology that names containers."""
     return (
         f'{ATTACH} measures between containers that run already: name them in a topology (container = "docker:web1")'
         " and give it by --icbench-topology"

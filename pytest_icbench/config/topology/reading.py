@@ -202,7 +202,7 @@ def _claims(container: Container) -> Iterator[tuple[str, str, str, str]]:
 def _check_networks(containers: Mapping[int, Container]) -> None:
     in_order = []
     if any(container.attached is not None for container in containers.values()):
-        return  # their networks are there, and routers between them may be
+        return  # their networks exist, and may have routers between them
     for index, container in containers.items():
         address = container.address
         network = ipaddress.IPv4Interface(f"{address.ip}/{address.prefix}").network
@@ -231,5 +231,5 @@ def _check_cpus(containers: Mapping[int, Container], dedicated: bool) -> None:
             owner = owners.setdefault((host, cpu), index)
             if owner != index:
                 sentence = f"CPU {cpu} is {containers[owner].name}'s (container[{owner}])"
-                remedy = "with --icbench-placement dedicated nobody shares: take another one"
+                remedy = "with --icbench-placement dedicated no CPU is shared: take another one"
                 raise _Mistake(index, "cpus", f"{sentence}, and {remedy}")

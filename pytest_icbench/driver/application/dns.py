@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``dns``: dnsmasq asked for one address by dnsperf."""
+"""``dns``: dnsperf requests one address from dnsmasq."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COUNT = re.compile(rb"([\x01-\x14])(\d+)\Z", re.DOTALL)
 class Dns(Application):
     """dnsmasq at its own address, and dnsperf with one thread over UDP.
 
-    dnsperf 2.10 sleeps 30 ms after each answer if only one query is outstanding, so the least number is two.
+    dnsperf 2.10 sleeps 30 ms after each answer if only one query is outstanding, so at least two are.
     """
 
     name: ClassVar[str] = "dns"

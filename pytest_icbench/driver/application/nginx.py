@@ -111,7 +111,7 @@ class Nginx(_Http):
     """nginx with one process and wrk with one thread."""
 
     name: ClassVar[str] = "nginx"
-    summary: ClassVar[str] = "nginx with wrk: HTTP over connections that stay"
+    summary: ClassVar[str] = "nginx with wrk: HTTP over persistent connections"
     client: ClassVar[Program] = Program("wrk", "wrk", ("-v",), r"wrk (?:debian/)?(\S+)")
     port: ClassVar[int] = 8080
 

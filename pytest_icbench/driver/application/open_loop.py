@@ -93,7 +93,7 @@ class TcpRr(_Echo):
     """Requests and answers of the same size over TCP."""
 
     name: ClassVar[str] = "tcp_rr"
-    summary: ClassVar[str] = "requests and answers over TCP at a fixed rate, our own server"
+    summary: ClassVar[str] = "requests and answers over TCP at a fixed rate, with the workload as server"
     message_bytes: ClassVar[Bounds | None] = Bounds(64, 16, 1_000_000)
     protocol: ClassVar[str] = "tcp"
 
@@ -102,7 +102,7 @@ class UdpRr(_Echo):
     """Requests and answers of the same size over UDP, where a lost request gets no answer."""
 
     name: ClassVar[str] = "udp_rr"
-    summary: ClassVar[str] = "requests and answers over UDP at a fixed rate, our own server"
+    summary: ClassVar[str] = "requests and answers over UDP at a fixed rate, with the workload as server"
     transport: ClassVar[str] = "udp"
     message_bytes: ClassVar[Bounds | None] = Bounds(64, 16, 65507)
     protocol: ClassVar[str] = "udp"
@@ -112,7 +112,7 @@ class RedisOpen(OpenLoop, Redis):
     """redis-server with GET requests."""
 
     name: ClassVar[str] = "redis_open"
-    summary: ClassVar[str] = "redis-server asked GET at a fixed rate by the workload"
+    summary: ClassVar[str] = "redis-server with the workload: GET requests at a fixed rate"
     modes: ClassVar[tuple[str, ...]] = ("get",)
     protocol: ClassVar[str] = "resp"
 
@@ -121,7 +121,7 @@ class MemcachedOpen(OpenLoop, Memcached):
     """memcached with get requests."""
 
     name: ClassVar[str] = "memcached_open"
-    summary: ClassVar[str] = "memcached asked get at a fixed rate by the workload"
+    summary: ClassVar[str] = "memcached with the workload: get requests at a fixed rate"
     protocol: ClassVar[str] = "memcached"
 
     def prepare(self, ask: SendRequest) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ class HttpOpen(OpenLoop, Nginx):
     """nginx with GET requests over HTTP/1.1."""
 
     name: ClassVar[str] = "http_open"
-    summary: ClassVar[str] = "nginx asked GET over HTTP/1.1 at a fixed rate by the workload"
+    summary: ClassVar[str] = "nginx with the workload: GET requests over HTTP/1.1 at a fixed rate"
     protocol: ClassVar[str] = "http"
     key: ClassVar[str] = "body"
 

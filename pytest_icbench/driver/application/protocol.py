@@ -2,7 +2,7 @@
 """The protocol of an application: a real server, its real client, and the checks of their output. Pure.
 
 An application describes the processes to start and parses their output. It starts nothing itself, and only
-``SendRequest`` lets it reach a server.
+``SendRequest`` gives it access to a server.
 """
 
 from __future__ import annotations
@@ -122,10 +122,10 @@ class Application(ABC):
 
     @abstractmethod
     def parse(self, output: str, operations: int) -> ClientFigures:
-        """Returns what the client's standard output says. Raises ProofFailed if it cannot be parsed.
+        """Parses the client's standard output. Raises ProofFailed if that fails.
 
         Args:
-            operations: what a ``counted`` client was asked for.
+            operations: the number of operations that a ``counted`` client was given.
         """
 
     def prepare(self, ask: SendRequest) -> tuple[str, ...]:

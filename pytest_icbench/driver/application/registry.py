@@ -15,7 +15,7 @@ from pytest_icbench.driver.application.open_loop import HttpOpen, MemcachedOpen,
 from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.application.sockperf import Sockperf
-from pytest_icbench.driver.third_party import index_by_name
+from pytest_icbench.driver.unique_names import index_by_name
 from pytest_icbench.model.application import label_of, load_of
 
 _BUILTIN: tuple[type[Application], ...] = (

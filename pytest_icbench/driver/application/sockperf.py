@@ -31,7 +31,7 @@ class Sockperf(Application):
         return ProcessSpec((*argv, "-m", str(self.load.message_bytes), "--full-rtt"))
 
     def prepare(self, ask: SendRequest) -> tuple[str, ...]:
-        return ("sockperf looks at the number of each message",)
+        return ("sockperf checks the number of each message",)
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         valid = re.search(r"\[Valid Duration\] RunTime=([\d.]+) sec; SentMessages=\d+; ReceivedMessages=(\d+)", output)

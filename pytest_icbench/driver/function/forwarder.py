@@ -16,9 +16,9 @@ from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
 from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import Unsupported, WorkloadError
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, Pci, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -30,7 +30,7 @@ _IMPAIRMENTS = ("drop", "dup", "reorder")
 #: Descriptors of a ring, the workload's default.
 _RING = 256
 _NO_YIELD = "noyield"
-#: Parts that say how a function runs, not what it does. A ring has a power of two of descriptors.
+#: Parts that say how a function runs, not what it does. A ring's size is a power of two.
 _HOW = re.compile(rf"{_NO_YIELD}|ring(?P<ring>{'|'.join(str(1 << power) for power in range(6, 13))})")
 
 
@@ -65,7 +65,7 @@ class ForwarderFunction(ProcessFunction):
 
     @classmethod
     def usable_ports(cls, function: str) -> tuple[str, ...]:
-        """Returns ``ports``; with a ring size those of DPDK alone, because sockets have no rings."""
+        """Returns ``ports``; with a ring size only DPDK's ports, because sockets have no rings."""
         return tuple(port for port in cls.ports if port != VETH) if _ring(function) else cls.ports
 
     @classmethod

@@ -19,8 +19,8 @@ from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Pr
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.driver.function.suricata_engine import Engine, Program, rule_file, rule_text
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind

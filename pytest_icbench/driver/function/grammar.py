@@ -37,7 +37,7 @@ SOURCES = "100.64.0.0/10"
 POOL_FIRST, POOL_LAST = 1024, 65535
 #: Number of ports for flows at the pool's address.
 POOL_PORTS = POOL_LAST - POOL_FIRST + 1
-#: A policer's burst as a share of a second's frames, and its least size in frames.
+#: A policer's burst as a share of a second's frames, and its smallest size in frames.
 _BURST_SHARE, _BURST_LEAST = 0.005, 50
 #: Bytes of a frame's FCS, which the kernel does not count.
 FCS_BYTES = 4
@@ -55,7 +55,7 @@ class Parts:
         nat: whether sources are translated to the pool's address.
         rules: number of rules in a linear access list.
         elements: number of elements in an access list that is a set.
-        deny_percent: share of rules or elements that deny, rounded down; the others accept. For a firewall without an
+        deny_percent: share of rules or elements that deny, rounded down; the rest accept. For a firewall without an
             access list, the share of unsolicited frames of side b.
         police_pps: frames per second from side a that pass.
         shape_bits: bits per second towards side b, without FCS.
@@ -77,7 +77,7 @@ class Parts:
         """Returns the parts of a function's name; None if it is not valid.
 
         A part is invalid if it is unknown, repeated, out of range or without the part that it needs. So is an access
-        list of which less than one port is denied, because no frame could prove it.
+        list that denies less than one port, because no frame could prove it.
         """
         words = function.split("+")
         numbers = _parse_numbers(words)

@@ -25,10 +25,10 @@ from pytest_icbench.driver.function.process_function import ROUTER_PORTS, DpdkFu
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, RateLimit
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model import flows
 from pytest_icbench.model.function_facts import FunctionCounters
 from pytest_icbench.model.switch_traits import Kind
@@ -41,11 +41,11 @@ RING = 256
 NAME = "P"
 #: Offsets in a buffer, after DPDK's 128 bytes, a headroom of 128 bytes and the Ethernet header.
 _IP_AT, _KEY_AT, _TARGET_AT = 270, 278, 286
-#: Masks of a flow's key, from the TTL on: protocol, source address and source port; or those of the destination.
+#: Masks of a flow's key, from the TTL on: protocol, source address and source port, or the same of the destination.
 _BY_SOURCE, _BY_TARGET = "00FF0000FFFFFFFF00000000FFFF0000", "00FF000000000000FFFFFFFF0000FFFF"
 _UDP, _ETHERNET = 17, 14
 _FIRST_FLOW_PORT, _LAST_PORT = 1024, 65535
-#: A policer's burst in seconds of its rate, and its least size in bytes, enough for a proof.
+#: A policer's burst in seconds of its rate, and its smallest size in bytes, enough for a proof.
 _BURST_S, _BURST_LEAST = 0.005, 16_000
 #: Output ports: to side a, to side b, and once more to side a. Two routes to one port would share their counter.
 _TO_A, _TO_B, _TO_FLOWS = 0, 1, 2
@@ -64,7 +64,7 @@ class Script:
     """The lines that make a function: for each side a row of tables, which both end in one routing table.
 
     The first table of a row counts or meters frames. An access list and a NAT follow, if there are any. ip_pipeline has
-    counters of rules only, so the dropped frames are those that came in less those that were routed.
+    counters of rules only, so the dropped frames are the received frames minus the routed ones.
 
     Attributes:
         lines: lines of ip_pipeline's command line, in order.

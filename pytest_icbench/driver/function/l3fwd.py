@@ -7,7 +7,7 @@ from pytest_icbench.driver.function.grammar import SOURCES, Parts, RouterFunctio
 from pytest_icbench.driver.function.process_function import ROUTER_PORTS, DpdkFunction, check_ports
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 
 _STARTED = "entering main loop"
 #: It reads routes of IPv4 only if there are routes of IPv6: one for documentation (RFC 3849).

@@ -22,10 +22,10 @@ from pytest_icbench.driver.function.grammar import (
 )
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, RateLimit
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
-from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import conntrack, links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Functions made of flows in Open vSwitch's userspace datapath: firewall, NAT, policer.
 
-Frames keep their MAC addresses and their TTL. Such a function has no node and no ports of its own.
+Frames keep their MAC addresses and their TTL. Such a function has neither a node nor ports.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, R
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.ovs.daemons import find_installation
 from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -25,8 +25,8 @@ from pytest_icbench.model.switch_traits import Kind
 #: A policer's burst, as a share of a second's frames.
 _BURST_SHARE = 0.005
 _TOLERANCE = 0.02
-#: Cookies of a pair's flows: frames from side a, acl_drops frames, frames without room in the table, frames from side
-#: b.
+#: Cookies of a pair's flows: frames from side a, ACL-dropped frames, frames without room in the table, frames from
+#: side b.
 _TAKEN, _ACL_DROPS, _FULL, _TAKEN_BACK = 1, 2, 3, 4
 _SESSIONS = re.compile(r"count=(\d+)")
 _BAND_PACKETS = re.compile(r"packet_count:(\d+)")

@@ -15,7 +15,7 @@ from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
 from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Pci, VhostUser
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES, carries_jumbo
@@ -35,7 +35,7 @@ def check_ports(spec: FunctionSpec, name: str) -> None:
         isinstance(port, Pci) or (isinstance(port, VhostUser) and port.role == "front-end")
         for port in (spec.inner, spec.outer)
     ):
-        raise Unsupported(f"{name} needs virtio-user ports, with MAC addresses of their own: measure over a switch")
+        raise Unsupported(f"{name} needs virtio-user ports with separate MAC addresses: measure over a switch")
     if carries_jumbo(spec.mtu):
         raise Unsupported(f"{name} takes frames up to {MTU_ETHERNET_FRAME_BYTES} bytes: leave larger ones out")
 
@@ -66,7 +66,7 @@ def port_statistics(runtime: Path, ports: int) -> list[Any]:
     return query(path, *(f"/ethdev/stats,{port}" for port in range(ports)))
 
 
-#: Port kinds of functions that receive frames at the MAC addresses of their own ports.
+#: Port kinds of functions whose ports receive frames at their MAC addresses.
 ROUTER_PORTS = (VHOST_USER, VHOST_USER_PACKED, VFIO)
 
 

@@ -21,7 +21,7 @@ from pytest_icbench.model.switch_traits import Kind
 if TYPE_CHECKING:
     from pytest_icbench.driver.node.protocol import Node, NodeFacts
     from pytest_icbench.driver.switch.protocol import Switch
-    from pytest_icbench.host.session import HostSession
+    from pytest_icbench.host.host_session import HostSession
 
 
 #: The port kind that stands for every interface of the kernel.
@@ -279,7 +279,7 @@ class Function(Protocol):
 
     @classmethod
     def least_cycles(cls, function: str) -> int:  # noqa: ARG003
-        """Returns the least number of busy cycles per frame. Pure."""
+        """Returns the minimum of busy cycles per frame. Pure."""
         return 0
 
     @classmethod
@@ -289,7 +289,7 @@ class Function(Protocol):
 
     @classmethod
     def has_addresses(cls, function: str) -> bool:
-        """Whether frames are sent to MAC addresses of its own ports, as to a router. Pure."""
+        """Whether frames are addressed to its ports' MAC addresses, as to a router. Pure."""
         ends = Ends.make(1, Address.of(1, "a"), Address.of(1, "b"))
         seen = cls.visible_addresses(function, ends)
         return [address.mac for address in seen] == [ends.inner.mac, ends.outer.mac]

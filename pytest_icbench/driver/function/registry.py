@@ -16,7 +16,7 @@ from pytest_icbench.driver.function.subscriber_firewalls import SubscribersFunct
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.driver.function.testpmd_function import TestpmdFunction
 from pytest_icbench.driver.function.vpp import VppFunction
-from pytest_icbench.driver.third_party import index_by_name
+from pytest_icbench.driver.unique_names import index_by_name
 from pytest_icbench.errors import Unsupported, UsageError
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.wording import alternatives

@@ -18,8 +18,8 @@ from pytest_icbench.driver.function.grammar import SOURCES, ParsedFunction, Part
 from pytest_icbench.driver.function.linux import LinuxFunction, make_router, ruleset
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe
 from pytest_icbench.errors import IcbenchError, ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import bpf, links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.subscribers import MOST_SUBSCRIBERS, Subscribers
@@ -44,7 +44,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
     name = "subscribers"
     ports = (VETH,)
     help = (
-        f"subscribersN (N firewalls of their own, 1 to {MOST_SUBSCRIBERS:,}, flow k through the k-th), stateful or with"
+        f"subscribersN (N separate firewalls, 1 to {MOST_SUBSCRIBERS:,}, flow k through the k-th), stateful or with"
         " +firewall, +aclN, +setN, +denyP as linux has them"
     )
 

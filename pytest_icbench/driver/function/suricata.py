@@ -25,8 +25,8 @@ from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Pr
 from pytest_icbench.driver.function.suricata_engine import NAME, TEXT, Engine, Program, rule_file, rule_text
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.workload.eal import eal_arguments
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import ethtool, links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.acl_drop import AclDrop
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts

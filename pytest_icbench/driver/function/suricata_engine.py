@@ -16,7 +16,7 @@ from pytest_icbench.driver.function.protocol import FunctionSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary, query_version
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 
 #: Its name in ``--icbench-binary``.
 NAME = "suricata"
@@ -115,7 +115,7 @@ def configuration(capture: Mapping[str, Any]) -> str:
 
 
 def rule_file(parts: Parts) -> str:
-    """Returns the rules: denying rules drop matching frames, the others alert. Pure."""
+    """Returns the rules: denying rules drop matching frames, the rest alert. Pure."""
     lines = (
         f"{'drop' if parts.denies(place) else 'alert'} udp any any -> any any"
         f' (msg:"rule {place}"; content:"{rule_text(place)}"; sid:{place + 1};)'

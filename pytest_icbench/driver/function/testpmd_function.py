@@ -14,7 +14,7 @@ from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model import flows
 from pytest_icbench.model.function_facts import FunctionCounters
 from pytest_icbench.model.switch_traits import Kind

@@ -22,8 +22,8 @@ from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import interfaces, program
 from pytest_icbench.driver.switch.vpp.program import VppFiles, startup_config
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import ethtool
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, Memif, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
@@ -38,7 +38,7 @@ _OWN_PORT = 9
 #: Most rules in a message of VPP's API, and most sessions in its heap.
 _MOST_RULES, _MOST_SESSIONS = 10_000, 500_000
 _TOLERANCE = 0.02
-#: A policer's burst in seconds of its rate, and its least size in bytes, enough for a proof.
+#: A policer's burst in seconds of its rate, and its smallest size in bytes, enough for a proof.
 _BURST_S, _BURST_LEAST = 0.005, 16_000
 _POLICER = "icbench"
 #: Prefixes of the lines that set up the NAT, and the line that removes it.

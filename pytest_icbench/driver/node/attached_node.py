@@ -77,7 +77,7 @@ def _target(name: str, netns: str, pid: int | None) -> Target:
     except ProvisionError as error:
         raise ProvisionError(f"{name}: {error}") from None
     if inode != Path(netns).stat().st_ino:
-        raise ProvisionError(f"{name}: {netns} is no network namespace")
+        raise ProvisionError(f"{name}: {netns} is not a network namespace")
     return Target(name, netns, inode, pid, None if pid is None else process_start_time(pid))
 
 
@@ -110,7 +110,9 @@ def _query(program: str, name: str, *arguments: str, kind: str | None = None) ->
     """Returns the output of a program. Raises ProvisionError with its last line if it fails."""
     kind = kind or program
     if shutil.which(program) is None:
-        raise ProvisionError(f"{kind}:{name} cannot be asked for: {program} is not installed; name its process by pid:")
+        raise ProvisionError(
+            f"{kind}:{name} cannot be found: {program} is not installed; name its process (pid:NUMBER)"
+        )
     try:
         answer = run([program, *arguments], timeout_s=_TIMEOUT_S, check=False)
     except ProvisionError as error:
@@ -119,7 +121,7 @@ def _query(program: str, name: str, *arguments: str, kind: str | None = None) ->
         words = (answer.stderr or answer.stdout).strip().splitlines()
         reason = words[-1] if words else f"exit code {answer.returncode}"
         raise ProvisionError(
-            f"{kind}:{name} cannot be attached to: {reason} (one that another user or runtime made goes by pid:NUMBER)"
+            f"{kind}:{name} cannot be attached to: {reason} (name one of another user or runtime by pid:NUMBER)"
         )
     return answer.stdout
 

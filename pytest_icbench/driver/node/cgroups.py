@@ -28,15 +28,15 @@ from weakref import WeakKeyDictionary
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root, format_cpu_list
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.cpu_allocation import CpuAllocation
 
 _POLL_S = 0.002
-#: Period of a quota in µs: a capped function pauses for milliseconds only. It is longer where the least quota needs it.
+#: Period of a quota in µs: a capped function pauses for milliseconds only. A small quota makes it longer.
 _PERIOD_US = 10_000
-#: The least quota that the kernel accepts, in µs.
+#: The smallest quota that the kernel accepts, in µs.
 _LEAST_QUOTA_US = 1000
 #: v1's shares for one per cent. 100 % is 10 times the default of 1024, so that rounding does not matter.
 _SHARES = 100

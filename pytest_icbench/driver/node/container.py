@@ -19,11 +19,11 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.nsenter import Bounds, can_enter, start_within
 from pytest_icbench.host.process import SESSION_VARIABLE, Process
 from pytest_icbench.host.resource.hugepages import sizes_kib
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.candidate import WORKLOAD
 
 #: The capabilities that a workload needs. NET_BIND_SERVICE: UDP port 9, discard. NET_RAW: packet sockets (``raw``,

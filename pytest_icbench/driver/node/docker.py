@@ -20,8 +20,8 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.findings import Finding
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import UndoKind
-from pytest_icbench.host.session import HostSession
 
 _PROGRAM = "docker"
 _INSTALL = "apt install docker.io"

@@ -83,7 +83,7 @@ class Engine:
 def container_options(
     spec: NodeSpec, *, env: Mapping[str, str], binds: Mapping[Path, Path], devices: Sequence[Device]
 ) -> Iterator[str]:
-    """Yields the options of ``create``, without the container_options's root file system.
+    """Yields the options of ``create``, without the container's root file system.
 
     Args:
         binds: directories of the host that are bound for reading, by their paths there.

@@ -37,10 +37,10 @@ from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.cpu_usage import read_process
 from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import Process, refused_process
 from pytest_icbench.host.root import Root, format_cpu_list
-from pytest_icbench.host.session import HostSession
 
 #: The time in seconds that a container may take to end after its init was killed.
 STOP_TIMEOUT_S = 5.0
@@ -133,7 +133,7 @@ def find_monitors(lxcpath: str, name: str, among: Iterable[int] | None = None) -
     """Returns the pids of a container's monitors, which have a title set by liblxc.
 
     Args:
-        among: candidate pids; None: those of all processes.
+        among: candidate pids; None: all pids.
     """
     title = f"[lxc monitor] {lxcpath} {name}".encode()
     if among is None:
@@ -225,8 +225,8 @@ def _close_all_but(file: Path) -> None:
 def _start_container(container: Any, command: tuple[str, ...], log: Path) -> str | None:
     """Starts a configured container from a separate process. Returns the failure, None if it runs.
 
-    liblxc moves the caller of ``start`` into the monitor's cgroups, which would take this process out of its own and
-    leave groups that cannot be removed. It also waits without a timeout while it holds Python's lock.
+    liblxc moves the caller of ``start`` into the monitor's cgroups, which would take this process out of its groups
+    and leave groups that cannot be removed. It also waits without a timeout while it holds Python's lock.
 
     Args:
         log: liblxc's open log.

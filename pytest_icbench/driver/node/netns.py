@@ -16,9 +16,9 @@ from pytest_icbench.driver.node.protocol import NodeFacts, NodeSpec
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.findings import Finding
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
 from pytest_icbench.host.process import Process, ProcessPlace
-from pytest_icbench.host.session import HostSession
 
 
 class NetnsNode:

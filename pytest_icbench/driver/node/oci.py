@@ -35,10 +35,10 @@ from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.findings import Finding
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root, format_cpu_list
-from pytest_icbench.host.session import HostSession
 
 #: The runtimes in order of preference.
 RUNTIMES = ("crun", "runc")

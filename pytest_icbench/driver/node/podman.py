@@ -19,9 +19,9 @@ from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.findings import Finding
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 
 _PROGRAM = "podman"
 _INSTALL = "apt install podman"

@@ -23,9 +23,9 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
 from pytest_icbench.host.findings import Finding, Level
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 
 #: Real-time budget of the harness per second, in µs: v1 gives a new group none, ``host.process.realtime`` needs some.
 _REAL_TIME_US = 50_000

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from pytest_icbench.host.findings import Finding
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import Process
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.cpu_allocation import CpuAllocation
 

@@ -11,7 +11,7 @@ from pytest_icbench.driver.node.netns import NetnsNode
 from pytest_icbench.driver.node.oci import OciNode
 from pytest_icbench.driver.node.podman import PodmanNode
 from pytest_icbench.driver.node.protocol import Node
-from pytest_icbench.driver.third_party import index_by_name
+from pytest_icbench.driver.unique_names import index_by_name
 from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``attach``: the path between containers that already run. It creates nothing and changes nothing of theirs."""
+"""``attach``: the path between containers that already run. It creates nothing and leaves the containers unchanged."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, SUN_PATH_MAX, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import attached_links
 from pytest_icbench.host.net.attached_links import Interface, Way, find_way, interfaces
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.attach_target import ATTACH, AttachTarget
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Veth, VhostUser
 from pytest_icbench.model.path import FramePath
@@ -133,7 +133,7 @@ def _find_socket(target: Target, path: str) -> Path:
             f"{target.name}: {path} cannot be used ({error.strerror}): the switch has to serve it before"
         ) from None
     if not is_socket:
-        raise ProvisionError(f"{target.name}: {path} is no socket")
+        raise ProvisionError(f"{target.name}: {path} is not a socket")
     if len(str(full)) > SUN_PATH_MAX:
         raise ProvisionError(
             f"{target.name}: {full} is longer than the {SUN_PATH_MAX} bytes of a Unix socket's address"
@@ -174,13 +174,13 @@ def _add_way(place: ResolvedEndpoint, peer: ResolvedEndpoint, raw: bool) -> Reso
         )
     if route.interface != place.interface.name:
         raise ProvisionError(
-            f"{name}: its way to {there} ({peer.address.ip}) is through {route.interface}, not {place.interface.name}:"
-            f" name {route.interface} by interface, or addresses that belong together"
+            f"{name}: its route to {there} ({peer.address.ip}) is through {route.interface}, not"
+            f" {place.interface.name}: name {route.interface} by interface, or use addresses of one network"
         )
     if raw and route.gateway is not None:
         raise ProvisionError(
-            f"{name}: its way to {there} ({peer.address.ip}) is through the router {route.gateway}, where raw frames do"
-            " not go: take --icbench-api udp or udp-mmsg"
+            f"{name}: its route to {there} ({peer.address.ip}) is through the router {route.gateway}, where raw frames"
+            " do not go: take --icbench-api udp or udp-mmsg"
         )
     return ResolvedEndpoint(place.attached, place.target, place.address, place.interface, way=route)
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from pytest_icbench.driver.node.protocol import NodeFacts
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.path import Side
@@ -111,7 +111,7 @@ class Needs:
 
 
 class Switch(SwitchTraits, Protocol):
-    """A driver. Its class attributes are those of ``SwitchTraits``."""
+    """A driver. ``SwitchTraits`` declares its class attributes."""
 
     _facts: SwitchFacts = SwitchFacts()
 

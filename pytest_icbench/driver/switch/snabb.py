@@ -18,7 +18,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, sock
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
@@ -116,7 +116,7 @@ class Snabb(DaemonSwitch):
         return [VhostUser(attachment.address, str(path)) for attachment, path in zip(attachments, sockets, strict=True)]
 
     def set_ageing(self, seconds: float) -> None:
-        """Raises ProvisionError for a shorter time than that of its start, which cannot be changed."""
+        """Raises ProvisionError for a time below its initial one, which cannot be changed."""
         if seconds < self._mac_timeout_s:
             raise ProvisionError(
                 f"snabb forgets after {self._mac_timeout_s:g} s, as it was started: mac_timeout_s in its configuration"

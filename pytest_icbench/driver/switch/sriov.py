@@ -17,11 +17,11 @@ from pytest_icbench.driver.switch.common.userspace_ports import VFIO
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import host_facts
-from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.net import ethtool, links, vf
 from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
 from pytest_icbench.model.path import FramePath
@@ -34,7 +34,7 @@ _VFIO_CONTAINER = Path("/dev/vfio/vfio")
 VF = "vf"
 _LINK_UP_S = 10.0
 _TRIES = 3
-#: VLAN of the first segment; the others follow.
+#: VLAN of the first segment; further segments have the next numbers.
 _FIRST_VLAN = 100
 
 
@@ -133,7 +133,7 @@ def choose_vfs(root: Root, pf: Card, count: int) -> list[int]:
         free = [index for index, function in enumerate(present) if is_idle(root, function)]
         if len(free) < count:
             raise Unsupported(
-                f"{count} ports take {count} VFs, and of the {len(present)} that somebody made on PF"
+                f"{count} ports take {count} VFs, and of the {len(present)} that exist on PF"
                 f" {pf.interface} only {len(free)} are unused: free them, or remove all"
                 f" (echo 0 > /sys/class/net/{pf.interface}/device/sriov_numvfs) so that they are made as needed"
             )
@@ -154,7 +154,7 @@ def assign_vfs(root: Root, pf: Card, names: Sequence[str | None], free: Sequence
         names: VF of each endpoint, by PCI address or interface; None: a free one.
         free: indexes of the unused VFs.
 
-    Raises Unsupported for a name that is no unused VF of the card.
+    Raises Unsupported for a name that is not an unused VF of the card.
     """
     present = pci.virtual_functions(root, pf.pci)
     chosen: list[int | None] = []

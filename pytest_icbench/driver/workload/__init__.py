@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The C program seen from outside."""
+"""The interface to the workload, a C program: its command line, files and output."""

@@ -62,11 +62,11 @@ class WorkloadCommand:
         ring: descriptors per ring; a power of two for DPDK.
         yield_every: ``--yield``; 0 where no other poller shares the CPU.
         train: ``--train``, None for a stream.
-        trace: ``--trace``, frames per second in each second; empty for a load that stays.
+        trace: ``--trace``, frames per second in each second; empty for a constant load.
         catch_up: the largest burst with which a late sender catches up; 0 without a limit.
         awaits: whether the server of the endpoint's socket starts at the same time.
-        acl_drops, peer_acl_drops: ``--acl-drops`` of the frames that it sends, and of those that it counts; None: none
-            are.
+        acl_drops, peer_acl_drops: ``--acl-drops`` of the frames that it sends, and of those that it counts; None: no
+            frame is dropped.
     """
 
     application: Application

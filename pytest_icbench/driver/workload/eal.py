@@ -48,8 +48,8 @@ def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: b
     if isinstance(endpoint, Pci):
         return [*arguments, "-a", endpoint.pci]
     device = virtual_device(endpoint, api, ring=ring, jumbo=jumbo, queues=queues)
-    # A root's EAL would choose physical addresses for some virtual devices, which have no use for them: where free huge
-    # pages lie apart, a packet pool then takes pages beyond those of -m.
+    # A root's EAL would choose physical addresses for some virtual devices, which have no use for them. If free huge
+    # pages are scattered, a packet pool then takes more pages than -m allows.
     return [*arguments, "--no-pci", "--iova-mode", "va", f"--vdev={device}"]
 
 
@@ -89,4 +89,4 @@ def netdev(interface: str, api: str, *, ring: int, jumbo: bool) -> str:
         return (
             f"net_af_packet0,iface={interface},qpairs=1,blocksz=16384,framesz={frame},framecnt={frames},qdisc_bypass=1"
         )
-    raise ValueError(f"{api} is no DPDK driver for a kernel interface")
+    raise ValueError(f"{api} is not a DPDK driver for a kernel interface")

@@ -21,7 +21,7 @@ def workload_path() -> Path:
     """
     named = os.environ.get(VARIABLE)
     if named:
-        return _executable(Path(named), f"{VARIABLE} names {named}, which is no executable file")
+        return _executable(Path(named), f"{VARIABLE} names {named}, which is not an executable file")
     package = Path(str(files("pytest_icbench")))
     candidates = (package / "bin" / NAME, package.parent / "build" / "workload" / NAME)
     for candidate in candidates:

@@ -151,11 +151,11 @@ class ReceivedTotals(_Received):
 
     Attributes:
         highest_sequence: None or -1 if nothing arrived.
-        joined: those of the ``corrupted`` that were several datagrams in one.
+        joined: the ``corrupted`` frames that were several datagrams in one.
         lossy_flows: number of flows that lost frames; None for a single flow.
         worst_flows: the flows that lost most, each with its lost frames; empty for a single flow.
         peer_acl_drops: frames up to ``highest_sequence`` that are of ACL-dropped flows. No other counter includes them.
-        acl_drops_passed: those of them that arrived.
+        acl_drops_passed: frames of ACL-dropped flows that arrived.
     """
 
     highest_sequence: Annotated[int, msgspec.Meta(ge=-1, le=2**48)] | None
@@ -321,7 +321,7 @@ def parse_request_summary(raw: bytes | str) -> RequestSummary:
     """Parses the summary of ``ask``. Raises DamagedData if the line is no such summary."""
     where = "ask"
     if _header(raw, where).role != "ask":
-        raise DamagedData(f"{where}: this is no summary of ask: {_shown(raw)}")
+        raise DamagedData(f"{where}: this is not a summary of ask: {_shown(raw)}")
     counts, times = _decode(RequestCounts, raw, where), _decode(_RequestTimes, raw, where)
     return RequestSummary(
         counts,
@@ -340,7 +340,7 @@ def _header(raw: bytes | str, where: str) -> _Header:
     try:
         header = msgspec.json.decode(raw, type=_Header)
     except msgspec.ValidationError:
-        raise DamagedData(f"{where} wrote a line that is no JSON object: {_shown(raw)}") from None
+        raise DamagedData(f"{where} wrote a line that is not a JSON object: {_shown(raw)}") from None
     except (ValueError, RecursionError):
         raise DamagedData(f"{where} wrote a line that is not JSON: {_shown(raw)}") from None
     if header.schema != SCHEMA:

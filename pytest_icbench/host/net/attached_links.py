@@ -11,8 +11,8 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Holder
 from pytest_icbench.host.net.links import link_index, netlink
 
 _IFF_UP = 0x1
@@ -90,7 +90,7 @@ def _neighbours(route: Any, interface: str) -> Any:
 
 
 def keep_neighbours(session: Holder, interface: str, netns: str, inode: int, strangers: Sequence[str]) -> None:
-    """Records the addresses that are no neighbours yet, and are to be none after the measurement.
+    """Records the addresses that are not neighbours before the measurement, and must not be afterwards.
 
     The kernel learns them as soon as packets flow. ``forget_neighbours`` removes them.
     """

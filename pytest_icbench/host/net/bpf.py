@@ -72,7 +72,7 @@ def redirect_by_address(offset: int, first: int, count: int, index: int) -> byte
     Args:
         offset: the address's place in the frame.
         first: the first of ``count`` addresses in a row, as a number below 2^31.
-        index: the first link's index; the others have consecutive ones.
+        index: the first link's index; further links have the next ones.
     """
     return (
         instruction(0xBF, 6, 1)  # r6 = the frame, as the next one wants it
@@ -105,7 +105,7 @@ def _address(buffer: Any) -> int:
 
 @contextmanager
 def device_map(devices: Mapping[int, int]) -> Iterator[int]:
-    """Yields the descriptor of a map from a link's index to that of the link to which its frames go.
+    """Yields the descriptor of a map from a link's index to the index of the link that gets its frames.
 
     Raises ProvisionError.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
@@ -72,7 +72,7 @@ def explain_misfit(root: Root, size: int) -> str | None:
 
 
 def set_size(changes: Changes, size: int) -> int:
-    """Sets the greatest number of connections of each namespace, which only the host can. Returns the table's buckets.
+    """Sets the maximum of connections of each namespace, which only the host can. Returns the table's buckets.
 
     Raises ProvisionError.
     """

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
-from pytest_icbench.host.session import HostSession
 
 _CHANNELS = ("rx_count", "tx_count", "other_count", "combined_count")
 #: Large receive offload.
@@ -150,7 +150,7 @@ def check_settings(settings: Mapping[str, str]) -> dict[str, str]:
         if key not in KEYS:
             raise ProvisionError(f"offloads: there is no '{key}': the offloads are {', '.join(KEYS)}")
         if key == RPS and not _MASK.fullmatch(value):
-            raise ProvisionError(f"offloads: rps = '{value}' is no mask of CPUs: write it in hexadecimal, as \"3\"")
+            raise ProvisionError(f"offloads: rps = '{value}' is not a mask of CPUs: write it in hexadecimal, as \"3\"")
         if key != RPS and value not in ("true", "false"):
             raise ProvisionError(f"offloads: {key} = '{value}' is neither true nor false")
     return dict(settings)

@@ -17,9 +17,9 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.cleanup import unmount_below
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Holder
 from pytest_icbench.host.namespaces import (
     CLONE_NEWNET,
     NETNS_DIR,
@@ -212,7 +212,7 @@ def bypass_bridge_filters(netns: str) -> None:
 
 
 def set_bridge_ageing(name: str, seconds: float, netns: str | None = None) -> None:
-    """Sets the time after which a bridge forgets an address that it does not see."""
+    """Sets the time after which a bridge forgets an address that sends nothing."""
     with netlink(netns, doing=f"an ageing time of {seconds:g} s on the bridge {name}") as route:
         ticks = round(seconds * os.sysconf("SC_CLK_TCK"))
         route.link("set", index=link_index(route, name), kind="bridge", br_ageing_time=ticks)
@@ -423,7 +423,7 @@ def lead_through_router(end: End, peer: Address) -> None:
     """Makes an endpoint, which is alone in its subnet, send packets for its peer to a router.
 
     Args:
-        peer: its MAC address is that of the router's port.
+        peer: its MAC address is the one of the router's port.
 
     Raises ProvisionError.
     """

@@ -17,9 +17,9 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.entry_checks import Scope
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.namespaces import open_netns
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import await_up, link_index, netlink
@@ -67,7 +67,7 @@ def find_use(route: Any, index: int, link: Any, client: str) -> str | None:
 def _ssh_addresses() -> Iterator[str]:
     """Yields this host's addresses in the ssh connections of the process and of its ancestors.
 
-    sudo removes the variable from its own environment, but not from that of the shell that started it.
+    sudo removes the variable from its own environment, but not from the environment of the shell that started it.
     """
     name, pid = "SSH_CONNECTION", os.getpid()
     connections = [os.environ.get(name, "")]

@@ -48,7 +48,7 @@ def create_ipvlan(lower: str, netns: str, end: End, *, mode: str, mtu: int) -> N
     """Creates an ipvlan link at ``end``, configured as an endpoint, upon the link ``lower`` of ``netns``.
 
     Args:
-        end: its address' MAC is that of ``lower``, which all ipvlan links upon it have.
+        end: its MAC address is ``lower``'s, as for all ipvlan links on ``lower``.
         mode: ``l2`` or ``l3``.
         mtu: layer 3 MTU in bytes.
 

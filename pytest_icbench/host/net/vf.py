@@ -11,8 +11,8 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.net.links import link_index, netlink
 from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.resource.pci import interfaces

@@ -26,7 +26,7 @@ class Cpu:
         nohz_full: whether it has no timer tick while one task runs.
         online: whether it is running.
         allowed: whether this process may use it (affinity and cpuset).
-        l3: the first CPU of those that share its L3 cache; None where that is not known.
+        l3: the first CPU that shares its L3 cache; None if unknown.
         kind: 0 for the fastest kind of cores of the host, 1 for the next.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Asks the workload's ``distance`` how far CPUs are from each other, in one process that sleeps between questions."""
+"""Measures the distance between CPUs by the workload's ``distance``, in one process that sleeps between requests."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.model.cpu_state import CpuPair, CpuState
 from pytest_icbench.stats.states import geometric_mean
 
-#: How long an answer may take, in seconds, and in addition for each pair: three times the program's own limit.
+#: Time limit of an answer in seconds, and its increase for each pair: three times the program's own limit.
 ANSWER_S, PAIR_S = 0.5, 0.06
-#: A program that failed this often in a row is not asked again: a question of it could cost every launch its deadline.
+#: A program that failed this often in a row gets no more requests: waiting for it could delay every launch too long.
 MOST_FAILURES = 3
 
 
@@ -33,7 +33,7 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A line of the program; null for a pair with a CPU that could not be used, or that others kept busy."""
+    """A line of the program; null for a pair with a CPU that could not be used, or that other processes kept busy."""
 
     pairs: tuple[_Pair | None, ...]
 
@@ -46,7 +46,7 @@ def format_question(pairs: Sequence[CpuPair]) -> str:
 def parse_answer(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str | None]:
     """Returns the state in the program's answer, and the reason if it has no figures.
 
-    Raises DamagedData if it is no answer to the question.
+    Raises DamagedData if it does not answer the question.
     """
     reported = decode(_Answer, from_json(answer, "its answer"), "its answer").pairs
     if len(reported) != len(pairs):
@@ -81,7 +81,7 @@ class CpuMeter:
         self.fault: str | None = None
 
     def read(self, program: Path, pairs: Sequence[CpuPair]) -> CpuState:
-        """Returns the state of the CPUs of these pairs; without figures if they cannot be had. It raises nothing.
+        """Returns the state of the CPUs of these pairs; without figures if they cannot be had. Never raises.
 
         Args:
             program: the workload.

@@ -2,7 +2,8 @@
 """CPU frequency: sets the governor to ``performance`` and turbo off for a session, through the journal.
 
 Three ways to switch turbo are known: intel_pstate's ``no_turbo``, the global ``cpufreq/boost`` (acpi-cpufreq, and
-amd-pstate since Linux 6.11), and a ``boost`` per policy. A machine without cpufreq, as most virtual ones, has none.
+amd-pstate since Linux 6.11), and a ``boost`` per policy. A machine without cpufreq, such as most
+virtual ones, has none of these.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pytest_icbench.host.changes import Holder
+from pytest_icbench.host.journaled_changes import Holder
 from pytest_icbench.host.root import Root
 
 _CPU = "/sys/devices/system/cpu"

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from pytest_icbench.errors import NoRoom, ProvisionError
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Holder
 from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.root import Root
 
@@ -62,7 +62,7 @@ class _Pool:
     """A session's pages of one size on one node.
 
     Attributes:
-        before: the node's pages when the session first asked.
+        before: the node's pages at the session's first request.
         foreign: the pages then in use by others.
         claimed: pages promised to rigs of this session.
         entry: number of the journal entry, None as long as nothing was taken.
@@ -105,7 +105,7 @@ class HugePageHolder(Holder, Protocol):
 
 
 def sizes_kib(root: Root, node: int | None = None) -> list[int]:
-    """Returns the huge page sizes in KiB that the kernel offers on a node; None: those of the host."""
+    """Returns the huge page sizes in KiB that the kernel offers on a node; None: on the host."""
     names = root.list("/sys/kernel/mm/hugepages" if node is None else f"{_NODE}{node}/hugepages")
     return sorted(
         int(name.removeprefix("hugepages-").removesuffix("kB")) for name in names if name.startswith("hugepages-")

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.process import run, wait_until
 from pytest_icbench.host.root import Root
 

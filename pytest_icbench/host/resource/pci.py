@@ -16,8 +16,8 @@ from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Changes
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.root import Root
 

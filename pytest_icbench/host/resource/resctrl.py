@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
-from pytest_icbench.host.changes import Holder
 from pytest_icbench.host.journal import UndoKind
+from pytest_icbench.host.journaled_changes import Holder
 from pytest_icbench.host.root import Root, format_cpu_list, parse_cpu_list
 
 BASE = "/sys/fs/resctrl"
@@ -68,7 +68,7 @@ class CacheParts:
         ways: number of each part's ways.
 
     Raises:
-        ProvisionError: the kernel refuses, with its own words, or another group has one of the CPUs. Nothing is left.
+        ProvisionError: the kernel refuses (with its reason), or another group has one of the CPUs. Nothing is left.
     """
 
     def __init__(self, session: Holder, parts: Mapping[str, Sequence[int]], ways: Sequence[int]) -> None:

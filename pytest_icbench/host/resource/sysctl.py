@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel options (sysctl) that hold while a rig runs, and are as before while it is paused, and after it."""
+"""Kernel options (sysctl) that are set while a rig runs, and restored while it is paused and after its end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError, UsageError
-from pytest_icbench.host.changes import Changes, Holder
+from pytest_icbench.host.journaled_changes import Changes, Holder
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.kernel_option import file_of

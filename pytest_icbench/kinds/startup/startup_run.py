@@ -22,11 +22,11 @@ from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.driver.switch.protocol import NODE_INTERFACE
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
 from pytest_icbench.host.net.sockets import Echo
 from pytest_icbench.host.process import Process, cpu_clock_ns, raise_files
 from pytest_icbench.host.resource.hugepages import memory_kib
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.host.signals import shield_signals
 from pytest_icbench.kinds.startup.on_demand import Clients, Gate, serve
 from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup

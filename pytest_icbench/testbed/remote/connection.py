@@ -24,18 +24,18 @@ from pytest_icbench.version import package_version
 
 #: Version of the calls; raised with every change of what crosses the connection.
 PROTOCOL = 3
-#: How long the Python over there may take to answer, in seconds.
+#: How long the remote Python may take to answer, in seconds.
 CONNECT_S = 30.0
 #: How long a call may take, in seconds. The start of a switch can take half a minute.
 CALL_S = 120.0
-#: After a longer silence, in seconds, the other end takes this one for dead.
+#: After a longer silence, in seconds, the other end considers this one dead.
 SILENCE_S = 20.0
 _ALIVE_EVERY_S = 2.0
 ALIVE = "alive"
 #: The texts of an answer that is an error; ``reason`` and ``evidence`` of Invalid alone.
 _ERROR_TEXTS = ("error", "message", "reason", "evidence")
 
-#: Runs over there before anything of the package is imported: it says which version is installed.
+#: Runs on the remote host before the package is imported, and reports which version is installed.
 _FIRST = """
 import json, os, sys
 sys.path[:] = [part for part in sys.path if part]
@@ -66,7 +66,7 @@ def other_package(theirs: str | None, why: str, option: str, python: str = "") -
         theirs: its version; None if there is no package.
         why: the reason for a missing package.
         option: the one that names another Python.
-        python: version of the Python over there, with a blank before it.
+        python: version of the remote Python, with a blank before it.
     """
     ours = package_version()
     if theirs is None:
@@ -88,13 +88,13 @@ def parse_reply(message: object) -> tuple[int, dict[str, Any]]:
     """
     where = "an answer of the remote host"
     if not isinstance(message, str | bytes):
-        raise DamagedData(f"{where} is no text")
+        raise DamagedData(f"{where} is not text")
     data = from_json(message, where)
     number = data.get("id") if isinstance(data, dict) else None
     if not isinstance(number, int) or not ("result" in data or "error" in data):
         raise DamagedData(f"{where} lacks its number or its result")
     if "error" in data and not all(isinstance(data.get(key, ""), str) for key in _ERROR_TEXTS):
-        raise DamagedData(f"{where}: an error is no text")
+        raise DamagedData(f"{where}: an error is not text")
     return number, data
 
 
@@ -111,11 +111,11 @@ class Connection:
 
     Args:
         host: ``[USER@]HOST``.
-        python: path of the Python over there; None to look for one.
+        python: path of the remote Python; None to look for one.
 
     Attributes:
         wake: becomes readable when a reply arrives or the connection is lost.
-        python: version of the Python over there.
+        python: version of the remote Python.
         client: this host's address as the other end sees it; empty if the other end does not know it.
 
     Raises UsageError in one sentence if such a Python cannot be reached, or has another version of the package.
@@ -184,7 +184,7 @@ class Connection:
         except (OSError, EOFError, self._channel.TimeoutError):
             raise self._no_way() from None
         except (KeyError, TypeError):
-            raise DamagedData("the first answer of the remote host is none of pytest-icbench") from None
+            raise DamagedData("the first answer of the remote host is not from pytest-icbench") from None
         if theirs is not None and theirs == package_version() and answer.get("protocol") != PROTOCOL:
             theirs += " of another build"
         sentence = other_package(theirs, str(answer.get("error")), "--icbench-remote-python", f" {self.python}")
@@ -246,7 +246,7 @@ class Connection:
         deadline = time.monotonic() + timeout_s
         while not reply.arrived.wait(min(1.0, max(0.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
-                raise ProvisionError(f"the remote host has not answered within {timeout_s:g} s: see how it is doing")
+                raise ProvisionError(f"the remote host has not answered within {timeout_s:g} s: check its state")
         if not reply.data:
             raise self._gone()
         if "error" in reply.data:
@@ -261,7 +261,7 @@ class Connection:
         why = self._damage or ssh_command.explain_loss(self._words())
         return ConnectionLost(
             f"the connection to the remote host was lost{f' ({why})' if why else ''}: it cleans up by itself,"
-            " and the next case connects anew"
+            " and the next case connects again"
         )
 
     def quiet(self) -> None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.driver.workload.version import WorkloadVersion
+from pytest_icbench.driver.workload.workload_version import WorkloadVersion
 from pytest_icbench.host.findings import Finding
-from pytest_icbench.host.session import SessionOptions
+from pytest_icbench.host.host_session import SessionOptions
 from pytest_icbench.model.calls import Forwarding, call, calls_of
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rig import RigCalls, RigFacts, RigSpec
@@ -116,6 +116,6 @@ class HostCalls(Forwarding):
         """Removes everything. Idempotent. Raises ProvisionError with what remains."""
 
 
-#: Calls by name; those of a rig have its id before their arguments.
+#: Calls by name; a rig's calls have its id before their arguments.
 HOST_CALLS = calls_of(HostCalls)
 RIG_CALLS = calls_of(RigCalls)

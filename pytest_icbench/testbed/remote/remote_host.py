@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The second host of a run. The first question connects to it, the first rig holds it, and it is given back at the end.
 
-A lost connection costs the case that used it. The next case connects anew, and what the lost one left is undone then.
+A lost connection costs the case that used it. The next case connects again, and then undoes what the lost one left.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 from pytest_icbench.config import values
 from pytest_icbench.config.options import Options
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.findings import Finding, disturbance, lack, success
-from pytest_icbench.host.session import SessionOptions
+from pytest_icbench.host.host_session import SessionOptions
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.codec import encode
@@ -52,7 +52,7 @@ class RemoteHost:
 
     Args:
         connect: opens a connection; raises UsageError.
-        options: those of its session.
+        options: the options of its session.
         node: kind of nodes.
         precedence: the value of ``--icbench-precedence``.
         fixed: returns the CPUs whose frequency is fixed, when the host is taken; None: none is fixed.
@@ -78,7 +78,7 @@ class RemoteHost:
         self._reasons: dict[SwitchQuestion, str | None] = {}
         self._plans: dict[tuple[int, int, str, tuple[int, ...]], Placement | str] = {}
         self._facts: dict[str, dict[str, Any]] = {}
-        #: What was not as it should be, for the result's conditions.
+        #: Problems so far, for the result's conditions.
         self.warnings: list[str] = []
 
     @classmethod
@@ -135,7 +135,7 @@ class RemoteHost:
             raise UsageError(str(error)) from None
 
     def unsupported_reason(self, switch: str, port: str, api: str, uplink: Uplink) -> None:
-        """Raises Unsupported with the reason if the host cannot run it, which is asked once. Raises ProvisionError."""
+        """Raises Unsupported with the reason if the host cannot run it. The answer is cached. Raises ProvisionError."""
         question = SwitchQuestion(
             switch=switch,
             port=port,
@@ -172,13 +172,13 @@ class RemoteHost:
         return self.calls.resolve_auto(tuple(needs))
 
     def identity(self) -> dict[str, Any]:
-        """Returns the identity of the host, which is asked once: see ``host.host_facts``. Raises ProvisionError."""
+        """Returns the identity of the host, cached: see ``host.host_facts``. Raises ProvisionError."""
         if "identity" not in self._facts:
             self._facts["identity"] = self.calls.identity()
         return self._facts["identity"]
 
     def treatment(self) -> dict[str, Any]:
-        """Returns the treatment of the host, which is asked once: see ``host.host_facts``. Raises ProvisionError."""
+        """Returns the treatment of the host, cached: see ``host.host_facts``. Raises ProvisionError."""
         if "treatment" not in self._facts:
             self._facts["treatment"] = self.calls.treatment()
         return self._facts["treatment"]
@@ -187,7 +187,7 @@ class RemoteHost:
         """Returns the surroundings of a case's figures with the second host's facts added as ``remote``.
 
         Args:
-            around: those of the first host.
+            around: the first host's.
             name: of the second host; None if results may not have it.
         """
         there, away = rig.placement.there, rig.placement.away
@@ -267,11 +267,11 @@ class RemoteHost:
 
 
 def examine_remote(host: str, python: str | None, pf: str | None, asked: Collection[str] = ()) -> list[Finding]:
-    """Returns findings about the connection and the versions, then those of ``icbench doctor`` there.
+    """Returns findings about the connection and the versions, then the findings of ``icbench doctor`` there.
 
     Args:
         host: ``[USER@]HOST``.
-        python: path of the Python over there; None to look for one.
+        python: path of the remote Python; None to look for one.
         pf: the card that ``sriov`` is to use there.
         asked: the switches to examine there, as ``testbed.doctor.examine`` takes them.
 

@@ -17,7 +17,7 @@ from pytest_icbench.testbed.host_rig import HostPart, HostRig
 from pytest_icbench.testbed.remote.connection import CALL_S, Connection, Reply
 from pytest_icbench.testbed.remote.host_calls import HOST_CALLS, RIG_CALLS, BuildAnswer
 
-#: How much longer than its timeout a poll over there may take, in seconds.
+#: How much longer than its timeout a remote poll may take, in seconds.
 _POLL_MARGIN_S = 10.0
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class RemoteRig(RigCalls):
 class TwoHostRig(HostPart):
     """The two rigs of one case, each with the endpoints of its host.
 
-    A launch's id joins those of the two hosts' launches with a plus.
+    A launch's id joins the ids of the two hosts' launches with a plus.
 
     Attributes:
         away: indexes of the endpoints on the other host; once it is built.
@@ -77,7 +77,7 @@ class TwoHostRig(HostPart):
         self.there = there
         self._uplinks = uplink_here, uplink_there
         self.away: tuple[int, ...] = ()
-        #: Reply of a poll over there that has not been fetched yet. The poll ends early when there is another call.
+        #: Reply of a remote poll that has not been fetched yet. The poll ends early when there is another call.
         self._pending: Reply | None = None
         self._launch: str | None = None
 

@@ -21,13 +21,13 @@ from typing import Any
 
 from pytest_icbench.driver.node.precedence import precede
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.driver.workload.version import WorkloadVersion, workload_version
+from pytest_icbench.driver.workload.workload_version import WorkloadVersion, workload_version
 from pytest_icbench.errors import IcbenchError, Invalid, ProvisionError, Unsupported, UsageError, WorkloadError
 from pytest_icbench.host import host_facts
 from pytest_icbench.host.findings import Finding
+from pytest_icbench.host.host_session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.frequency import prepare_cpus
-from pytest_icbench.host.session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.host.signals import shield_signals
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rig import RigSpec

@@ -17,19 +17,19 @@ OPTIONS = (
     *("-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
     *("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "ClearAllForwardings=yes"),
 )
-#: Message of the shell over there if it finds no Python.
+#: Message of the remote shell if it finds no Python.
 _NO_PYTHON = "icbench-remote: no Python"
 #: Exit code of ssh itself, as against one of the command.
 SSH_FAILED = 255
 
 _SUDO = "let the user run Python by sudo without a password there, or name root@HOST"
 
-#: Patterns of messages of ssh, sudo and the shell over there, each with its meaning. The first that matches counts. The
+#: Patterns of messages of ssh, sudo and the remote shell, each with its meaning. The first that matches counts. The
 #: messages contain names and addresses of hosts. They are not quoted, because the meaning can get into a report.
 _REFUSALS = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "its host key is another one than known here: find out why, then mend known_hosts (ssh-keygen -R)",
+        "its host key differs from the known one: find out why, then correct known_hosts (ssh-keygen -R)",
     ),
     (
         "Host key verification failed",
@@ -48,12 +48,12 @@ _REFUSALS = (
         "Connection refused",
         "no server accepts connections there: start its sshd, or see the port in ssh's configuration",
     ),
-    ("No route to host|[Uu]nreachable", "there is no way to it: see this host's routes, and whether it is up"),
-    ("timed out|not responding", "it does not answer: see whether it is up, and for firewalls between"),
+    ("No route to host|[Uu]nreachable", "there is no route to it: check this host's routes, and whether it is up"),
+    ("timed out|not responding", "it does not answer: check whether it is up, and the firewalls between"),
     ("Unable to negotiate", "its sshd and the ssh here have no method in common: see ssh's configuration"),
     (
         "Bad configuration option|Bad owner or permissions|bad configuration options",
-        "ssh cannot read its own configuration here: run ssh by hand and mend what it names",
+        "ssh cannot read its own configuration here: run ssh by hand and correct what it names",
     ),
     (
         "Connection (closed|reset)|closed by remote host|kex_exchange_identification|Broken pipe",
@@ -62,7 +62,7 @@ _REFUSALS = (
 )
 _LOSSES = (
     ("not responding|timed out", "nothing was heard from it any more"),
-    ("closed by", "it was closed over there"),
+    ("closed by", "it was closed at the other end"),
     ("reset|Broken pipe", "it was cut"),
     ("[Uu]nreachable|No route to host", "there was no way to it any more"),
 )
@@ -75,7 +75,7 @@ _BOOTSTRAP = "import os,sys;os.environ['SSH_CONNECTION']=sys.argv[1];exec(eval(s
 
 
 def remote_command(pythons: Sequence[str]) -> str:
-    """Returns the command for the login shell over there, which starts the first existing Python, as root."""
+    """Returns the command for the remote login shell, which starts the first existing Python, as root."""
     script = (
         'sudo=; [ "$(id -u)" = 0 ] || sudo="sudo -n"; '
         f"for python in {' '.join(pythons)}; do "
@@ -87,7 +87,7 @@ def remote_command(pythons: Sequence[str]) -> str:
 
 
 def gateway_spec(host: str, python: str | None, log: Path, process: Path) -> str:
-    """Returns execnet's specification of a local process whose pipes lead to a Python over there.
+    """Returns execnet's specification of a local process whose pipes lead to a remote Python.
 
     Args:
         python: the user's choice; None: one at the same path as here, else ``python3``.
@@ -105,7 +105,7 @@ def explain(words: str) -> str:
     meaning = _meaning(words, _REFUSALS)
     if meaning is None:
         symptom = "ssh said something else than is known here" if words.strip() else "ssh ended without a word"
-        meaning = f"{symptom}: see that `ssh HOST true` works by hand, without a password"
+        meaning = f"{symptom}: make sure that `ssh HOST true` works by hand, without a password"
     return meaning
 
 

@@ -90,7 +90,7 @@ def test_accept_refuses_what_is_no_number_and_what_is_not_there(capsys: pytest.C
         (("main", "vpp-*"), "has no case 'vpp-*'"),
         (("main",), "name the cases"),
         (("main", "*", "--all"), "name the cases"),
-        (("../x", "*"), "is no name of a baseline"),
+        (("../x", "*"), "is not a name of a baseline"),
         (("main", "*", "--run", "nowhere"), "nowhere cannot be read"),
     ):
         code, _, err = call(capsys, "accept", *argv)

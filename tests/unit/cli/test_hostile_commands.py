@@ -20,7 +20,7 @@ import pytest
 from pytest_icbench.cli import bisect, main
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
-from pytest_icbench.host import recover, session
+from pytest_icbench.host import host_session, recover
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.store.history_file import append, make_entry
 from pytest_icbench.store.stored_run import read_run
@@ -98,7 +98,7 @@ def _harmless(top: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bisect, "side_by_side", _no_launch)
         patch.setattr(host_examination, "examine", _cards)
-        patch.setattr(session, "RUN_DIR", top / "sessions")
+        patch.setattr(host_session, "RUN_DIR", top / "sessions")
         patch.setattr(undo_kinds, "UNDO_KINDS", noted)
         patch.setattr(recover, "kill_session", lambda _session: None)
         patch.setattr(main, "parser", _parser)

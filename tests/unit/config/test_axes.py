@@ -34,7 +34,9 @@ def test_mixes_stand_beside_packet_sizes() -> None:
     assert ids(Options(switch=("dpdk",), packet_size=(Traffic(70),)), mix="aaagb") == ["poll-70B-b32-1vs1-Rmax"]
 
 
-@pytest.mark.parametrize(("mix", "sentence"), [("", "no mix given"), ("simple imx", "'imx' is no mix: it is neither")])
+@pytest.mark.parametrize(
+    ("mix", "sentence"), [("", "no mix given"), ("simple imx", "'imx' is not a mix: it is neither")]
+)
 def test_a_bad_mix_is_refused(mix: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^t: icbench marker: mix: {sentence}"):
         parse_marker((), {"mix": mix}, "t")
@@ -50,7 +52,7 @@ def test_flows_are_an_axis_of_their_own() -> None:
         f"poll-{label}-b32-1vs1-Rmax" for label in ("64B", "64B-f64k:ports", "simple", "simple-f64k:ports")
     ]
     assert ids(Options(switch=("dpdk",), flows=("1M:zipf",)), flows=[2, 3]) == ["poll-64B-f1M:zipf-b32-1vs1-Rmax"]
-    with pytest.raises(UsageError, match=r"^t: icbench marker: flows: '65k:ports' are no flows: there are 64,512"):
+    with pytest.raises(UsageError, match=r"^t: icbench marker: flows: '65k:ports' are not flows: there are 64,512"):
         parse_marker((), {"flows": "65k:ports"}, "t")
 
 
@@ -80,7 +82,9 @@ def test_directions_are_an_axis_of_their_own() -> None:
     ]
     assert ids(Options(switch=("dpdk",), direction=(True,)), mix="simple") == ["poll-simple-both-b32-1vs1-Rmax"]
     assert ids(Options(switch=("dpdk",), direction=(False,)), direction="both") == ["poll-64B-b32-1vs1-Rmax"]
-    with pytest.raises(UsageError, match=r"^t: icbench marker: direction: 'two' is no direction: write one .* or both"):
+    with pytest.raises(
+        UsageError, match=r"^t: icbench marker: direction: 'two' is not a direction: write one .* or both"
+    ):
         parse_marker((), {"direction": "two"}, "t")
     with pytest.raises(UsageError, match=r"^t: icbench marker: direction: no direction given; write one or both$"):
         parse_marker((), {"direction": ""}, "t")
@@ -94,7 +98,7 @@ BOTH_WAYS = Traffic(both=True)
     [
         ({}, None),
         ({"dimension": "latency"}, "round trips go both ways already"),
-        ({"load": Frames(BOTH_WAYS, rate=Rate(trace=Trace("steps:30k")))}, "a trace says how fast sides a send"),
+        ({"load": Frames(BOTH_WAYS, rate=Rate(trace=Trace("steps:30k")))}, "a trace has rates for sides a only"),
         ({"blocking": True}, "an end that sends and receives at once polls"),
         ({"function": "nat"}, None),
     ],
@@ -160,7 +164,9 @@ def test_headers_are_an_axis_of_their_own() -> None:
         f"poll-{label}-b32-1vs1-Rmax" for label in ("128B", "128B-f2", "128B-tcp6+vlan100", "128B-tcp6+vlan100-f2")
     ]
     assert ids(Options(switch=("dpdk",), header=("udp6",)), mix="aab", header="tcp4") == ["poll-aab-udp6-b32-1vs1-Rmax"]
-    with pytest.raises(UsageError, match=r"^t: icbench marker: header: 'tcp5' are no headers: write one of udp4, tcp4"):
+    with pytest.raises(
+        UsageError, match=r"^t: icbench marker: header: 'tcp5' are not headers: write one of udp4, tcp4"
+    ):
         parse_marker((), {"header": "tcp5"}, "t")
     with pytest.raises(UsageError, match=r"^t: icbench marker: header: no headers given; write udp4"):
         parse_marker((), {"header": ""}, "t")
@@ -174,7 +180,7 @@ def test_headers_are_an_axis_of_their_own() -> None:
         ("raw", "udp6", 83, "83 bytes do not hold udp6 headers; take frames of 84 or more"),
         ("raw", "udp6", 84, None),
         ("raw", "tcp6+vlan7", 100, None),
-        ("xdp", "udp6+vlan7", 128, "an AF_XDP socket may not get to see the VLAN tag of udp6+vlan7"),
+        ("xdp", "udp6+vlan7", 128, "an AF_XDP socket may not see the VLAN tag of udp6+vlan7"),
         ("xdp", "udp6", 128, None),
         ("af_packet", "udp6+vlan7", 128, None),
         ("udp", None, 64, None),

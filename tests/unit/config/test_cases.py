@@ -291,8 +291,8 @@ def test_settings_and_dimension() -> None:
         ((), {"switch": []}, "switch: no value"),
         ((), {"packet_size": 63}, "packet_size: 63 is outside 64 to 9216"),
         ((), {"packet_size": [64, None]}, "packet_size: None is neither a number nor a text"),
-        ((), {"packet_size": 64.5}, "packet_size: '64.5' is no whole number"),
-        ((), {"burst": -1}, "burst: '-1' is no number"),
+        ((), {"packet_size": 64.5}, "packet_size: '64.5' is not a whole number"),
+        ((), {"burst": -1}, "burst: '-1' is not a number"),
         ((), {"pairs": 0}, "pairs: 0 is outside 1 to"),
         ((), {"rate": "quick"}, "rate: unknown rate 'quick'"),
         ((), {"rate": {"max"}}, "rate: {'max'} is neither a number nor a text"),
@@ -305,8 +305,8 @@ def test_settings_and_dimension() -> None:
         ((), {"measure": "soaks"}, "measure: 'soaks' is none of search, sweep, soak, back_to_back"),
         ((), {"soak_duration": 0.5}, "soak_duration: 0.5 s is outside 1 to"),
         ((), {"comparisons": 0}, "comparisons: 0 is outside 1 to"),
-        ((), {"comparisons": [1, 2]}, "comparisons: one number is wanted, '1 2' has 2"),
-        ((), {"duration": "soon"}, "duration: 'soon' is no time"),
+        ((), {"comparisons": [1, 2]}, "comparisons: one number is required, '1 2' has 2"),
+        ((), {"duration": "soon"}, "duration: 'soon' is not a time"),
     ],
 )
 def test_mistakes_are_one_sentence_with_file_and_name(

@@ -16,9 +16,9 @@ from pytest_icbench.config import option_table, values
 from pytest_icbench.config.axis import HOST, Row, option
 from pytest_icbench.config.cases import ARGUMENTS, Request, parse_marker
 from pytest_icbench.config.declaration import add_options
+from pytest_icbench.config.effective_settings import merge_settings, parse_overrides
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options, from_config, read
-from pytest_icbench.config.settings import merge_settings, parse_overrides
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.estimate import SOAK_S
 from pytest_icbench.model.rate import Rate
@@ -150,7 +150,7 @@ def test_a_second_program_of_a_switch_is_refused(tmp_path: Path) -> None:
         ({"icbench_packet_size": "1"}, "icbench_packet_size: 1 is outside"),
         ({"burst": "0"}, "--icbench-burst: 0 is outside 1 to 1024 frames"),
         ({"burst": "1025"}, "--icbench-burst: 1025 is outside"),
-        ({"burst": "512"}, "does not fit into a ring of 256; take a lesser burst or a greater --icbench-ring"),
+        ({"burst": "512"}, "does not fit into a ring of 256"),
         ({"burst": "512", "ring": "128"}, "does not fit into a ring of 128"),
         ({"pairs": "0"}, "--icbench-pairs: 0 is outside 1 to"),
         ({"pairs": "255"}, "--icbench-pairs: 255 is outside"),
@@ -165,21 +165,21 @@ def test_a_second_program_of_a_switch_is_refused(tmp_path: Path) -> None:
         ({"api": "tcp"}, "there is no API 'tcp'; known are udp"),
         ({"switch": " "}, "--icbench-switch: no value"),
         ({"precision": "3"}, "write 3% or 0.03"),
-        ({"precision": "x"}, "'x' is no precision"),
+        ({"precision": "x"}, "'x' is not a precision"),
         ({"precision": "nan"}, "outside 0.001 to 0.5"),
         ({"duration": "0"}, "--icbench-duration: 0 s is outside"),
-        ({"duration": "-1"}, "'-1' is no time"),
-        ({"duration": "1 week"}, "is no time"),
+        ({"duration": "-1"}, "'-1' is not a time"),
+        ({"duration": "1 week"}, "is not a time"),
         ({"repeats": "0"}, "--icbench-repeats: 0 is outside 1 to"),
-        ({"repeats": "1 2"}, "one number is wanted"),
-        ({"ring": "300"}, "300 is no power of two"),
+        ({"repeats": "1 2"}, "one number is required"),
+        ({"ring": "300"}, "300 is not a power of two"),
         ({"placement": "best"}, "'best' is none of auto, dedicated, cooperative"),
         ({"hugepage_size": "4k"}, "'4k' is none of 2M, 1G"),
         ({"icbench_strict": "perhaps"}, "icbench_strict: 'perhaps' is neither yes nor no"),
         ({"thresholds": "/nowhere.toml"}, "--icbench-thresholds: there is no file /nowhere.toml"),
-        ({"reports": "/proc/version"}, "--icbench-reports: /proc/version is no directory"),
+        ({"reports": "/proc/version"}, "--icbench-reports: /proc/version is not a directory"),
         *(
-            ({name: "/" + "9" * 300}, f"--icbench-{name}: '/{'9' * 79}' cannot be looked at (File name too long): give")
+            ({name: "/" + "9" * 300}, f"--icbench-{name}: '/{'9' * 79}' cannot be examined (File name too long): give")
             for name in ("thresholds", "reports", "baselines")
         ),
     ],
@@ -219,9 +219,9 @@ def test_a_protocol_is_the_ground_for_single_settings() -> None:
     [
         (lambda: parse_overrides({"durations": 1}, "here"), "here: there is no setting 'durations'; did you mean"),
         (lambda: parse_overrides({"duration": object()}, "here"), "neither a number nor a text"),
-        (lambda: parse_overrides({"duration": True}, "here"), "here: duration: 'yes' is no time"),
+        (lambda: parse_overrides({"duration": True}, "here"), "here: duration: 'yes' is not a time"),
         (lambda: parse_overrides({"reference": 2}, "here"), "here: reference: '2' is neither yes nor no"),
-        (lambda: parse_overrides({"duration": float("nan")}, "here"), "here: duration: 'nan' is no time"),
+        (lambda: parse_overrides({"duration": float("nan")}, "here"), "here: duration: 'nan' is not a time"),
         (lambda: merge_settings(options(duration="0.05"), {}, {}, "here"), "here: a window of 0.1 s does not fit"),
         (lambda: merge_settings(options(skip="1"), {}, {}, "here"), "skipping 1 s leaves nothing of"),
     ],

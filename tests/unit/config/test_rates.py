@@ -49,9 +49,9 @@ def test_a_list_may_mix_units() -> None:
         ("50%", "x: '50%' of what? A virtual link has no speed to take a share of: give a rate (5Mpps, 10Gbps), or "),
         ("10G", "x: unknown rate '10G'; a rate is max, ndr, "),
         ("10Gbyte", "x: unknown rate '10Gbyte'; a rate is max, ndr, "),
-        ("pdr:9", "x: unknown rate 'pdr:9'; a partial-drop rate names its greatest loss ratio"),
-        ("1.5", "x: '1.5' is no whole number"),
-        ("1M..x..2M", "x: 'x' is no number"),
+        ("pdr:9", "x: unknown rate 'pdr:9'; a partial-drop rate names its largest loss ratio"),
+        ("1.5", "x: '1.5' is not a whole number"),
+        ("1M..x..2M", "x: 'x' is not a number"),
     ],
 )
 def test_a_wrong_rate_is_one_sentence(text: str, sentence: str) -> None:

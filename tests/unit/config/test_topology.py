@@ -153,7 +153,7 @@ def changed(old: str, new: str) -> str:
             'mac = "02:00:00:00:00:11"',
             'mac = "03:00:00:00:00:11"',
             "container[1].mac",
-            "no address of a single station",
+            "not an address of a single station",
         ),
         (
             'mac = "02:00:00:00:00:11"',
@@ -167,8 +167,8 @@ def changed(old: str, new: str) -> str:
             "container[1].ip",
             "dpdk_c1 has the IP address 10.0.3.10 of dpdk_c0 (container[0])",
         ),
-        ('ip = "10.0.3.11"', 'ip = "10.0.3.300"', "container[1].ip", "'10.0.3.300' is no IPv4 address"),
-        ('ip = "10.0.3.11"', 'ip = "224.0.0.1"', "container[1].ip", "224.0.0.1 is no address of a single host"),
+        ('ip = "10.0.3.11"', 'ip = "10.0.3.300"', "container[1].ip", "'10.0.3.300' is not an IPv4 address"),
+        ('ip = "10.0.3.11"', 'ip = "224.0.0.1"', "container[1].ip", "224.0.0.1 is not an address of a single host"),
         ('ip = "10.0.3.11"', "ip = 7", "container[1].ip", "expected a string, found 7"),
         (
             'ip = "10.0.3.11"',
@@ -184,7 +184,7 @@ def changed(old: str, new: str) -> str:
         ),
         ("netmask = 24", "netmask = 33", "container[1].netmask", "'33' is neither a number of bits"),
         ("netmask = 24", 'netmask = "0.0.0.255"', "container[1].netmask", "'0.0.0.255' is neither a number of bits"),
-        ("cpus = [8]", "cpus = [-1]", "container[1].cpus", "-1 is no CPU's number"),
+        ("cpus = [8]", "cpus = [-1]", "container[1].cpus", "-1 is not a CPU's number"),
         ("cpus = [8]", "cpus = [8, 8]", "container[1].cpus", "[8, 8] names a CPU twice"),
         ("cpus = [8]", "cpus = []", "container[1].cpus", "the list is empty"),
         ("cpus = [8]\n", "", "container[1]", "dpdk_c1 has no cpus, and dpdk_c0 on the same host has"),

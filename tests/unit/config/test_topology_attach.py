@@ -135,7 +135,7 @@ def test_containers_that_run_already_go_with_their_own_path_only() -> None:
     topology = loads(GOOD, "pods.toml")
     assert topology.unsupported_reason(Case("attach")) is None
     assert topology.unsupported_reason(Case("veth")) == (
-        "the topology's containers run already, on a path of their own: take --icbench-switch attach"
+        "the topology's containers and their path exist already: take --icbench-switch attach"
     )
     reason = default(1).unsupported_reason(Case("attach"))
     assert str(reason).startswith("attach measures between containers that run already: name them in a topology")

@@ -22,5 +22,5 @@ def test_everything_else_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "python 3", "$(id)", "a//b", "/opt/x;y", "-c'"])
 def test_a_python_is_a_path(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^here: '.*' is no path of a Python"):
+    with pytest.raises(UsageError, match=r"^here: '.*' is not a path of a Python"):
         values.python_path(text, "here")

@@ -19,8 +19,8 @@ from pytest_icbench.driver.node.engine_node import Engine, EngineNode, container
 from pytest_icbench.driver.node.podman import PodmanNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 
 
 def options(spec: NodeSpec, **more: Any) -> list[str]:

@@ -26,7 +26,7 @@ from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.protocol import Needs
 from pytest_icbench.errors import DriverFault, ProvisionError, Unsupported, UsageError
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 
 METHODS = (

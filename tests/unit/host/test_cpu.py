@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root, format_cpu_list, parse_cpu_list
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.unit.recorded import NAMES, expand
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.unit.recorded import expand
 

@@ -66,7 +66,7 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path, bits: i
     run_dir.chmod(bits)
     assert refusal(run_dir) == (
         f"{run_dir} can be written by others (mode {bits:04o}), but sessions carry out as root what is written there:"
-        " look at what others have written there, and remove it"
+        " examine what other users have written there, and remove it"
     )
 
 
@@ -88,7 +88,7 @@ def test_a_symbolic_link_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run").touch()
-    assert refusal(tmp_path / "run").startswith(f"{tmp_path}/run is no directory, but ")
+    assert refusal(tmp_path / "run").startswith(f"{tmp_path}/run is not a directory, but ")
 
 
 def test_a_parent_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_parent_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "above").chmod(0o777)
     assert refusal(tmp_path / "above" / "run") == (
         f"{tmp_path}/above can be written by others (mode 0777), but sessions carry out as root what is written there:"
-        " give it to root, and let nobody else write to it"
+        " make root its owner, and the only user who can write to it"
     )
     (tmp_path / "above").chmod(0o1777)
     HostLock(tmp_path / "above" / "run" / "lock").release()

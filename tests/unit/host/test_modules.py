@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.resource import modules
 from pytest_icbench.host.root import Root
 from tests.unit.card import CardSession

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.resource import pci
 from tests.unit.card import CardRoot, CardSession, reacting, tree_of
 from tests.unit.recorded import expand

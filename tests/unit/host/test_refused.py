@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.recover import recover, undo_dead_sessions
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 #: A bridge in a namespace of its own, as an older version wrote it; and what that version removed besides.

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net.sockets import echo_request
 from pytest_icbench.host.process import refused_process
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.kinds.startup import startup_run
 from pytest_icbench.kinds.startup.startup_run import Startup, addresses, bear, one_line, open_files
 from pytest_icbench.measure.estimate import IDLE_SAMPLES

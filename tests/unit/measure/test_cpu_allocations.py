@@ -96,14 +96,14 @@ def test_a_share_is_an_axis_and_its_reference_is_one_function_alone() -> None:
 
 @pytest.mark.parametrize("text", ["0:50", "70:40", "100", "0"])
 def test_shares_that_one_cpu_does_not_have_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=f"'{text}' cannot be had of one CPU: shares are at least 1"):
+    with pytest.raises(UsageError, match=f"'{text}' is not possible on one CPU: shares are at least 1"):
         parse_cpu_shares(text, "--icbench-cpu-share")
 
 
 def test_other_words_and_caps_are_refused() -> None:
-    with pytest.raises(UsageError, match="'70/30' is no list of per cents"):
+    with pytest.raises(UsageError, match="'70/30' is not a list of per cents"):
         parse_cpu_shares("70/30", "--icbench-cpu-share")
-    with pytest.raises(UsageError, match="'50:101' cannot be had of one CPU: a quota is 1 to 100 per cent"):
+    with pytest.raises(UsageError, match="'50:101' is not possible on one CPU: a quota is 1 to 100"):
         parse_cpu_quotas("50:101", "--icbench-cpu-quota")
     assert parse_cpu_quotas("20:100 5", "") == ("20:100", "5")
 
@@ -111,7 +111,10 @@ def test_other_words_and_caps_are_refused() -> None:
 @pytest.mark.parametrize(
     ("marker", "words"),
     [
-        ({"cpu_share": "70:30", "cpu_quota": "50"}, "share 70:30 and cap 50 are for different numbers of functions"),
+        (
+            {"cpu_share": "70:30", "cpu_quota": "50"},
+            "CPU share 70:30 and CPU quota 50 are for different numbers of functions",
+        ),
         ({"cpu_share": "70:30", "chain": 2}, "CPU shares and quotas are for functions side by side: leave out chain"),
     ],
 )

@@ -157,15 +157,15 @@ def test_a_trace_is_a_rate_that_results_keep_whole(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("0,1\n2,1\n", "line 2: second 2 is where 1 belongs: a trace has every second, from 0"),
-        ("0,1\n1,-1\n", "line 2: '-1' is no number of frames per second"),
-        ("0,1\n1,nan\n", "line 2: 'nan' is no number of frames per second: write SECOND,RATE (0 to 999999999)"),
-        ("0,1\n1,1e3\n", "line 2: '1e3' is no number of frames per second"),
-        ("0,1\n1,0.5\n", "line 2: '0.5' is no number of frames per second"),
+        ("0,1\n1,-1\n", "line 2: '-1' is not a number of frames per second"),
+        ("0,1\n1,nan\n", "line 2: 'nan' is not a number of frames per second: write SECOND,RATE (0 to 999999999)"),
+        ("0,1\n1,1e3\n", "line 2: '1e3' is not a number of frames per second"),
+        ("0,1\n1,0.5\n", "line 2: '0.5' is not a number of frames per second"),
         ("0,1\n1\n", "line 2: 0 rates, and each second needs 1"),
         ("0,1,2\n1,1\n", "line 2: 1 rates, and each second needs 2"),
         ("0\n", "line 1: 0 rates, and each second needs one at least"),
-        ("", "is no trace: it needs 1 to 3600 seconds, and a rate above 0"),
-        ("0,0\n", "is no trace: it needs 1 to 3600 seconds, and a rate above 0"),
+        ("", "is not a trace: it needs 1 to 3600 seconds, and a rate above 0"),
+        ("0,0\n", "is not a trace: it needs 1 to 3600 seconds, and a rate above 0"),
     ],
 )
 def test_traces_with_gaps_or_wrong_rates_are_refused(text: str, words: str, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_traces_with_gaps_or_wrong_rates_are_refused(text: str, words: str, tmp_
 
 @pytest.mark.parametrize("token", ["trace:nix.csv", "trace:steps", "trace:steps:0", "trace:", "trace:/"])
 def test_what_is_no_trace_is_refused_with_the_forms(token: str) -> None:
-    with pytest.raises(UsageError, match=f"'{token}' is no trace .*: write trace:steps:30k, trace:shift:30k"):
+    with pytest.raises(UsageError, match=f"'{token}' is not a trace .*: write trace:steps:30k, trace:shift:30k"):
         rates(token, "--icbench-rate")
 
 

@@ -51,7 +51,7 @@ def test_each_has_its_share() -> None:
 
 @pytest.mark.parametrize("text", ["wire:", "wire:none", "wire:0xcost1", "2xwire", "wire:1000xwire", "wire:2x"])
 def test_what_is_no_row_of_functions_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is no function: write parts joined by .*side by side joined by :"):
+    with pytest.raises(UsageError, match=r"is not a function: write parts joined by .*side by side joined by :"):
         parse_functions(text, "--icbench-function")
 
 

@@ -61,8 +61,8 @@ def test_a_noisy_neighbour_is_an_axis_and_its_reference_the_same_case_without_it
     ("text", "words"),
     [
         ("steam", "there is no noisy neighbour 'steam'; did you mean stream?"),
-        ("cpu:0", "'cpu:0' is no number of CPUs of a noisy neighbour: write cpu:2, 1 to 64"),
-        ("cpu:65", "'cpu:65' is no number of CPUs"),
+        ("cpu:0", "'cpu:0' is not a number of CPUs of a noisy neighbour: write cpu:2, 1 to 64"),
+        ("cpu:65", "'cpu:65' is not a number of CPUs"),
     ],
 )
 def test_other_noisy_neighbours_are_refused(text: str, words: str) -> None:
@@ -74,9 +74,9 @@ def test_other_noisy_neighbours_are_refused(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("l2", "'l2' is no isolation: write none, l3, or cat: with the cache ways of two to four parts"),
-        ("cat:12", "'cat:12' is no isolation"),
-        ("cat:1-1-1-1-1", "'cat:1-1-1-1-1' is no isolation"),
+        ("l2", "'l2' is not an isolation: write none, l3, or cat: with the cache ways of two to four parts"),
+        ("cat:12", "'cat:12' is not an isolation"),
+        ("cat:1-1-1-1-1", "'cat:1-1-1-1-1' is not an isolation"),
         ("cat:11-0", "'cat:11-0' leaves a part without any way of the cache"),
     ],
 )
@@ -90,7 +90,7 @@ def test_other_isolations_are_refused(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("marker", "words"),
     [
-        ({"isolation": "l3"}, "isolation keeps a noisy neighbour apart, and there is none: give noisy neighbour, too"),
+        ({"isolation": "l3"}, "isolation is for a noisy neighbour, and there is none"),
         ({"noisy_neighbour": "cpu", "rate": "ndr"}, "launches have the same load, not rate ndr"),
     ],
 )

@@ -232,7 +232,7 @@ def test_the_command_prints_trends_names_bad_lines_and_ends_with_1(
 
 def test_the_command_refuses_a_bad_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["history", str(tmp_path), "--least-effect", "much"]) == 2
-    assert "--least-effect: 'much' is no precision" in capsys.readouterr().err
+    assert "--least-effect: 'much' is not a precision" in capsys.readouterr().err
 
 
 def test_a_change_lies_between_two_runs_and_a_gap_is_reported(

@@ -7,7 +7,7 @@ import json
 from typing import Any, cast
 
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.remote.connection import Connection, Reply

@@ -118,7 +118,7 @@ def test_a_processor_that_promises_no_invariant_clock(tree: Tree, lacks: str) ->
     root.write("/proc/cpuinfo", (root.read("/proc/cpuinfo") or "").replace(f" {lacks}", ""))
     reported = [finding for finding in host_examination.examine(root, sample_s=0) if finding.topic == "clock"]
     assert [finding.text for finding in reported] == [
-        "the CPU does not promise an invariant time stamp counter: times may be wrong"
+        "the CPU reports no invariant time stamp counter: times may be wrong"
     ]
     assert "invtsc" in (reported[0].remedy or "")
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource import perf
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.fitness import Control, Fitness, Link

@@ -14,10 +14,10 @@ import pytest
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.hugepages import HugePages
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import RigSpec
@@ -29,7 +29,7 @@ from tests.unit.recorded import expand
 from tests.unit.testbed.test_cpu_placement import machine
 
 SWITCHES = builtin_switches()
-TOO_MANY = r"^130 containers want about 1040 MiB of memory, and the host has 640 MiB: run fewer pairs"
+TOO_MANY = r"^130 containers need about 1040 MiB of memory, and the host has 640 MiB: run fewer pairs"
 
 
 def memory(case: Case, *, there_already: bool = False, uplink: bool = False) -> MemoryDemand:
@@ -62,7 +62,7 @@ def test_huge_pages_that_have_to_be_made_leave_less_for_containers(tmp_path: Pat
     check_memory(session_on(host(tmp_path / "a", 120)), 1, wanted)
     with pytest.raises(
         ProvisionError,
-        match=r"^10 containers want about 80 MiB of memory besides 40 MiB for huge pages, .* has 119 MiB",
+        match=r"^10 containers need about 80 MiB of memory besides 40 MiB for huge pages, .* has 119 MiB",
     ):
         check_memory(session_on(host(tmp_path / "b", 119)), 1, wanted)
 
@@ -71,7 +71,7 @@ def test_functions_are_summed_with_the_containers_at_their_ends() -> None:
     wires = memory(Case("veth", function="wire", chain=50, pairs=2))
     assert wires.shortage(0, 1600 + 4 * 8) is None
     assert str(wires.shortage(0, 1600 + 4 * 8 - 1)).startswith(
-        "4 containers and 100 functions of forwarder want about 1632 MiB of memory, and the host has 1631 MiB: "
+        "4 containers and 100 functions of forwarder need about 1632 MiB of memory, and the host has 1631 MiB: "
     )
     subscribers = memory(Case("veth", function="subscribers1000"))
     assert subscribers.shortage(0, 1008 + 2 * 8) is None
@@ -82,7 +82,7 @@ def test_what_a_noisy_neighbour_holds_is_summed_with_the_containers() -> None:
     beside = memory(Case("linux-bridge", noisy_neighbour="memtester:4"))
     assert beside.shortage(0, 4 * 256 + 16) is None
     assert str(beside.shortage(0, 4 * 256 + 15)) == (
-        "2 containers and noisy neighbour memtester:4 want about 1040 MiB of memory, and the host has 1039 MiB: run"
+        "2 containers and noisy neighbour memtester:4 need about 1040 MiB of memory, and the host has 1039 MiB: run"
         " fewer"
         " pairs or subscribers, take shorter chains or a noisy neighbour of fewer CPUs, or free memory"
     )
@@ -140,10 +140,10 @@ def test_a_case_without_room_is_refused_before_the_run(tmp_path: Path, monkeypat
     [
         (
             Case("direct", port="memif", function="wire"),
-            "2 containers and 50 functions of forwarder want about 816 MiB of memory besides 7936 MiB for huge pages",
+            "2 containers and 50 functions of forwarder need about 816 MiB of memory besides 7936 MiB for huge pages",
         ),
-        (Case("veth", function="wire"), "2 containers and 50 functions of forwarder want about 816 MiB of memory, and"),
-        (Case("veth", function="acl10", api="raw"), "2 containers and 50 functions of linux want about 416 MiB"),
+        (Case("veth", function="wire"), "2 containers and 50 functions of forwarder need about 816 MiB of memory, and"),
+        (Case("veth", function="acl10", api="raw"), "2 containers and 50 functions of linux need about 416 MiB"),
     ],
     ids=lambda value: value.id if isinstance(value, Case) else "",
 )
@@ -188,15 +188,9 @@ def test_what_takes_a_cpu_of_its_own_is_named_where_there_are_too_few(
     feasibility = feasible([one, two, alone, shares], host(tmp_path, 640), monkeypatch)
     assert len(feasibility.placement(one).noisy_neighbour) == 1
     for case, words in (
-        (
-            two,
-            (
-                "noisy neighbour stream:2 takes 2 CPUs that nothing else of the case has, and this host has fewer"
-                " beside the"
-            ),
-        ),
+        (two, "noisy neighbour stream:2 needs 2 CPUs"),
         (alone, "cooperative placement needs 3 CPUs on one NUMA node (2 switch workers + 1"),
-        (shares, "functions on one CPU count as a switch worker more: cooperative placement needs 3 CPUs"),
+        (shares, "functions on one CPU count as one more switch worker: cooperative placement needs 3 CPUs"),
     ):
         with pytest.raises(Unsupported) as refused:
             feasibility.placement(case)

@@ -50,8 +50,8 @@ def test_siblings_are_left_to_the_endpoints_as_long_as_there_are_cores() -> None
     [
         ((0, 9), 0, "auto", "gives an endpoint CPU 9, which is not online or not allowed .*: name one of 0-3"),
         ((0, 0), 0, "dedicated", "the topology lets two share one: change its cpus, or use --icbench-placement"),
-        ((0, 1), 3, "dedicated", r"the switch's 3 workers need CPUs beside the endpoints' \(0-1\), and 2 can be had"),
-        ((0, 1, 2, 3), 1, "cooperative", r"the switch's 1 worker needs a CPU beside .* \(0-3\), and none can be had"),
+        ((0, 1), 3, "dedicated", r"the switch's 3 workers need CPUs besides the endpoints' \(0-1\), and 2 can be used"),
+        ((0, 1, 2, 3), 1, "cooperative", r"the switch's 1 worker needs a CPU besides .* \(0-3\), and none can be used"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_had_is_one_sentence(endpoints: Sequence[int], workers: int, policy: str, sentence: str) -> None:

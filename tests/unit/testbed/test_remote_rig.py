@@ -11,7 +11,7 @@ import pytest
 
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ConnectionLost, ProvisionError, UsageError
-from pytest_icbench.host.session import SessionOptions
+from pytest_icbench.host.host_session import SessionOptions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Address, Veth

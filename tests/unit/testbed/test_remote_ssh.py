@@ -26,7 +26,7 @@ SECRETS = ("lab7", "b3", "example.org", "10.1.2.3", "2001:db8::7", "admin", "SHA
         ("No ED25519 host key is known for lab7.\nHost key verification failed.", "its host key is not known here"),
         (
             "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nSHA256:abc.\nHost key verification failed.",
-            "its host key is another one than known here",
+            "its host key differs from the known one",
         ),
         ("admin@lab7.example.org: Permission denied (publickey).", "it accepts none of the keys that ssh offers"),
         ("sudo: a password is required", "let the user run Python by sudo without a password"),
@@ -37,12 +37,12 @@ SECRETS = ("lab7", "b3", "example.org", "10.1.2.3", "2001:db8::7", "admin", "SHA
         ("icbench-remote: no Python", "name one there with --icbench-remote-python"),
         ("ssh: Could not resolve hostname b3.example.org: Name or service not known", "its name cannot be resolved"),
         ("ssh: connect to host b3.example.org port 22: Connection refused", "start its sshd"),
-        ("ssh: connect to host 2001:db8::7 port 22: No route to host", "there is no way to it"),
+        ("ssh: connect to host 2001:db8::7 port 22: No route to host", "there is no route to it"),
         ("ssh: connect to host 10.1.2.3 port 22: Connection timed out", "it does not answer"),
         ("Unable to negotiate with 10.1.2.3 port 22: no matching host key type found.", "no method in common"),
         ("/root/.ssh/b3.conf: line 3: Bad configuration option: nonsense", "cannot read its own configuration"),
         ("kex_exchange_identification: reset\r\nConnection reset by 10.1.2.3 port 22", "its sshd hung up"),
-        ("", "ssh ended without a word: see that `ssh HOST true` works by hand"),
+        ("", "ssh ended without a word: make sure that `ssh HOST true` works by hand"),
         ("b3.example.org was never heard of", "ssh said something else than is known here"),
     ],
 )  # fmt: skip
@@ -57,7 +57,7 @@ def test_every_end_has_its_sentence(words: str, sentence: str) -> None:
     ("words", "meaning"),
     [
         ("Timeout, server b3.example.org not responding.", "nothing was heard from it any more"),
-        ("Connection to 2001:db8::7 closed by remote host.", "it was closed over there"),
+        ("Connection to 2001:db8::7 closed by remote host.", "it was closed at the other end"),
         ("client_loop: send disconnect: Broken pipe", "it was cut"),
         ("Read from remote host b3.example.org: Connection reset by peer", "it was cut"),
         ("b3.example.org is on fire", None),

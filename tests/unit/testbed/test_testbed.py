@@ -15,7 +15,7 @@ from pytest_icbench.config.topology.model import Topology
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.driver.switch.protocol import Needs, SwitchFacts
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.driver.workload.version import WorkloadVersion
+from pytest_icbench.driver.workload.workload_version import WorkloadVersion
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.resource import cpu
 from pytest_icbench.model.candidate import Candidate

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 from pytest_icbench.driver.switch.protocol import NODE_INTERFACE as NODE_INTERFACE
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import CLONE_NEWNET, enter_netns, save_netns, unshare
 from pytest_icbench.host.net import ethtool, links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.switch_traits import Kind
@@ -149,7 +149,7 @@ def node_end(attachment: Attachment) -> links.End:
 
 
 def veth_endpoint(attachment: Attachment, host_interface: str | None, mtu: int) -> Veth:
-    """Returns the endpoint at ``node_end``; ``mtu`` is that of layer 3, in bytes."""
+    """Returns the endpoint at ``node_end``; ``mtu`` is the layer 3 MTU in bytes."""
     return Veth(address=attachment.address, interface=attachment.interface, host_interface=host_interface, mtu=mtu)
 
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchSpec
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.changes import Changes
+from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.net import links, nic
 from pytest_icbench.host.net.links import pin_netns
 from pytest_icbench.host.resource import modules, pci
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.uplink import Uplink
 
 #: Seconds for which a card may lose its carrier when an AF_XDP application ends.

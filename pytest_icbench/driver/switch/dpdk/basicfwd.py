@@ -12,7 +12,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
 )
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, SwitchSpec
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 

@@ -12,7 +12,7 @@ from pytest_icbench.driver.switch.common.nic_uplink import NicEndpoint, NicUplin
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED, socket_path
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.switch.sriov import vfio_devices
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, VhostUser
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES

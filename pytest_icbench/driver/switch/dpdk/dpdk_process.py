@@ -23,8 +23,8 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
 )
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import ProcessPlace
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 
 _PROBE_S = 10.0

@@ -20,7 +20,7 @@ from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchSpec
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import carries_jumbo

@@ -21,9 +21,9 @@ from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.forwarder.forwarder_process import MODE_HELP, Forwarder, mode_options
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, carries_jumbo

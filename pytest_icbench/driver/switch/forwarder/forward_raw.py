@@ -11,11 +11,11 @@ from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.forwarder.forward import ForwarderSwitch
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.driver.workload.version import workload_version
+from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import Unsupported, WorkloadError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
 from pytest_icbench.host.process import ProcessPlace
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 

@@ -13,9 +13,9 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
 from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 
 _BRIDGE = "br0"

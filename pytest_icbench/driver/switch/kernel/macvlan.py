@@ -35,7 +35,7 @@ class Macvlan(KernelPath):
     veth_ports = False
 
     def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Makes the lower link, in ``vepa`` the bridge behind it, and a macvlan link in each node."""
+        """Makes the lower link, in ``vepa`` the bridge at its far end, and a macvlan link in each node."""
         assert self.session is not None
         links.create_pair(self.session, links.End(LOWER, self.netns), links.End(FAR, self.netns), mtu=spec.mtu)
         if spec.mode == _VEPA:

@@ -15,8 +15,8 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.kernel import KernelPath, port_name
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import bpf, links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 

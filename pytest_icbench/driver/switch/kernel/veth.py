@@ -9,8 +9,8 @@ from pathlib import Path
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.nic_uplink import NicEndpoint, only_attachment
 from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchFacts, SwitchSpec
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.path import FramePath
 

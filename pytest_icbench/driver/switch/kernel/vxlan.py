@@ -19,9 +19,9 @@ from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.driver.switch.kernel.xdp import Xdp
 from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links, stacked
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.path import Side
 

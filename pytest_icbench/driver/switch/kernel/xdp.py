@@ -15,9 +15,9 @@ from typing import ClassVar, Literal
 from pytest_icbench.driver.switch.common.kernel import OFFLOADS, KernelPath, port_name
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import bpf, links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 

@@ -18,8 +18,8 @@ from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Busy, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
-from pytest_icbench.host.session import HostSession
 
 _CHUNK = 65536
 _FLOW = re.compile(r"\bn_packets=(\d+),.*\bin_port=(\d+)")

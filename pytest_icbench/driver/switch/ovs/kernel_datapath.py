@@ -14,7 +14,7 @@ from pytest_icbench.driver.switch.common.kernel import KernelPath, port_name
 from pytest_icbench.driver.switch.ovs.daemons import Installation, OvsDaemons, find_installation, parse_down
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 
 _FAMILY = "ovs_datapath"

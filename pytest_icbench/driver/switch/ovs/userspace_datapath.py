@@ -2,7 +2,7 @@
 """``ovs``: Open vSwitch's userspace datapath with DPDK, as a learning switch (the NORMAL action).
 
 Its ports are vhost-user sockets, or reach containers of the kernel by AF_PACKET, AF_XDP or tap. Those need neither
-DPDK nor huge pages: a PMD thread polls ``afxdp``, the daemon's main thread serves the others.
+DPDK nor huge pages: a PMD thread polls ``afxdp``, the daemon's main thread serves the rest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pytest_icbench.driver.switch.ovs.daemons import (
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.eal import netdev
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
@@ -307,7 +307,7 @@ class OpenVSwitch(DaemonSwitch):
         return parse_cycles(self.daemons.appctl("dpif-netdev/pmd-stats-show", timeout_s=SAMPLE_S))
 
     def assignment(self) -> Mapping[int, int] | None:
-        """Returns the CPU that polled each port at the begin of the last launch."""
+        """Returns the CPU that polled each port at the beginning of the last launch."""
         return self._cpus or None
 
     def stop(self) -> None:

@@ -23,8 +23,8 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
 )
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import ethtool
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from pytest_icbench.driver.switch.common.userspace_ports import check_socket_path
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.vpp import client as vpp_client
-from pytest_icbench.driver.switch.vpp.load import linked_version
+from pytest_icbench.driver.switch.vpp.worker_load import linked_version
 from pytest_icbench.errors import Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 
 #: Buffers per NUMA node, for full rings on all ports of four pairs and for frames in transit.
 BUFFERS = 32768

@@ -32,7 +32,8 @@ from pytest_icbench.driver.switch.protocol import (
 from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import interfaces, program
 from pytest_icbench.driver.switch.vpp.interfaces import VppUplink
-from pytest_icbench.driver.switch.vpp.load import (
+from pytest_icbench.driver.switch.vpp.program import VppFiles, hugepages_mib, startup_config
+from pytest_icbench.driver.switch.vpp.worker_load import (
     Load,
     Sample,
     parse_batches,
@@ -40,10 +41,9 @@ from pytest_icbench.driver.switch.vpp.load import (
     parse_rounds,
     read_run_times,
 )
-from pytest_icbench.driver.switch.vpp.program import VppFiles, hugepages_mib, startup_config
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
-from pytest_icbench.host.session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
@@ -299,7 +299,7 @@ class Vpp(DaemonSwitch):
             return counted
 
     def busy(self) -> Busy | None:
-        """Returns the time of its workers without empty rounds: see ``vpp.load``."""
+        """Returns the time of its workers without empty rounds: see ``vpp.worker_load``."""
         with self._naming_death():
             busy_ns = self._load.busy_ns(self._sample(self._live()))
         handled = parse_frames(self._runtime, _ENTRANCE)

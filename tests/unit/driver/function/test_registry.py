@@ -96,7 +96,7 @@ def test_the_reference_is_the_path_without_the_function() -> None:
 
 @pytest.mark.parametrize("text", ["Nat", "nat++acl", "nat-acl", "+nat", "nat acl/1"])
 def test_a_name_that_no_id_can_hold_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is no function: write parts joined by \+"):
+    with pytest.raises(UsageError, match=r"is not a function: write parts joined by \+"):
         parse_functions(text, "--icbench-function")
 
 

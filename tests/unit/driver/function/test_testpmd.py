@@ -60,7 +60,7 @@ def test_frames_pass_as_the_mode_says(function: str, change: Any) -> None:
     [
         (
             {"inner": VhostUser(ENDS.inner, "/run/a", "back-end")},
-            "needs virtio-user ports, with MAC addresses of their own: measure over a switch",
+            "needs virtio-user ports",
         ),
         ({"mtu": 9000}, "takes frames up to 1518 bytes"),
         ({"flows": "10:ports"}, "tupleswap sends flows that differ by port"),

@@ -14,8 +14,8 @@ import pytest
 from pytest_icbench.driver.node import precedence
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.host.findings import Level
+from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.root import Root
-from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.model.case import Case
 from pytest_icbench.testbed import treatment
 from pytest_icbench.testbed.switch_group import SwitchGroup

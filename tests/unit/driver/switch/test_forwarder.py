@@ -24,7 +24,7 @@ from pytest_icbench.driver.switch.forwarder import forwarder_process as forwarde
 from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
 from pytest_icbench.driver.switch.forwarder.forward_raw import ForwardRawSwitch
 from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
-from pytest_icbench.driver.workload.version import WorkloadVersion
+from pytest_icbench.driver.workload.workload_version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.net import links
 from pytest_icbench.host.process import Process

@@ -20,7 +20,7 @@ from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.driver.switch.protocol import Busy
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.driver.workload.version import WorkloadVersion
+from pytest_icbench.driver.workload.workload_version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net.links import End, LinkState
 from pytest_icbench.model.case import APIS, GROUPS, REFERENCE_LINKS, Family

@@ -44,7 +44,7 @@ def test_programs_are_whole_instructions() -> None:
     [
         ({"lro": "true"}, "offloads: there is no 'lro': the offloads are checksum, gro, gso, tso, udp-gro, "),
         ({"gro": "1"}, "offloads: gro = '1' is neither true nor false"),
-        ({"rps": "0-1"}, "offloads: rps = '0-1' is no mask of CPUs: write it in hexadecimal"),
+        ({"rps": "0-1"}, "offloads: rps = '0-1' is not a mask of CPUs: write it in hexadecimal"),
     ],
 )
 def test_an_offload_that_there_is_not_is_refused_before_anything_is_made(

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.host.session import HostSession
+from pytest_icbench.host.host_session import HostSession
 
 OF_PROGRAMS = ("ovs", "testpmd", "basicfwd", "snabb")
 

@@ -133,7 +133,7 @@ def test_more_pairs_than_functions_are_refused(tmp_path: Path) -> None:
     assert refusal(session, 8) == "8 ports take 8 VFs, and PF enp1s0 has only 7: lower --icbench-pairs"
     other = on(tmp_path / "other", "pci/x710", "ens1f0")
     # One is up, one is given to somebody: two are left.
-    assert "4 ports take 4 VFs, and of the 4 that somebody made on PF ens1f0 only 2 are unused" in refusal(other, 4)
+    assert "4 ports take 4 VFs, and of the 4 that exist on PF ens1f0 only 2 are unused" in refusal(other, 4)
     given: Any = other
     assert sriov.choose_vfs(other.root, sriov.find_card(given), 2) == [1, 3]
 

@@ -131,7 +131,7 @@ def test_af_xdp_gets_the_ring_that_it_cannot_do_without() -> None:
 def test_a_socket_technique_needs_a_kernel_interface() -> None:
     with pytest.raises(ValueError, match="api raw needs a kernel interface, the endpoint is a memif port"):
         argv(Memif(A, "/s"), "raw")
-    with pytest.raises(ValueError, match="udp is no DPDK driver"):
+    with pytest.raises(ValueError, match="udp is not a DPDK driver"):
         eal_arguments(VETH, "udp", cpu=0, ring=256, jumbo=False)
 
 
@@ -257,7 +257,7 @@ SENDERS = {**WINDOW, **SENT, "role": "sender"}
     [
         (b"EAL: Detected CPU lcores: 2", "wrote a line that is not JSON: 'EAL: Detected CPU lcores: 2'"),
         (b"\xff\xfe{", "wrote a line that is not JSON"),
-        (b"[1]", "wrote a line that is no JSON object"),
+        (b"[1]", "wrote a line that is not a JSON object"),
         (text(HELLO, schema=2), "wrote schema 2, but 1 is read here; build workload and plugin from one version"),
         (text(HELLO, type="goodbye"), "wrote a line of unknown type 'goodbye'"),
         (text(HELLO, pid="x"), "hello: pid: "),

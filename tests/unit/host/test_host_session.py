@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.journal import Journal
-from pytest_icbench.host.session import HostSession, SessionOptions
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
 

@@ -14,7 +14,7 @@ from pytest_icbench.wording import suggestion
 
 _ROWS = {row.name: row for row in TABLE if row.setting}
 
-#: Names that a marker and a call take: those of the options, with underscores.
+#: Names that a marker and a call take: the options' names with underscores.
 NAMES = tuple(_ROWS)
 
 
@@ -54,7 +54,7 @@ def parse_overrides(named: Mapping[str, Any], where: str) -> Mapping[str, Any]:
 def merge_settings(options: Options, marker: Mapping[str, Any], call: Mapping[str, Any], where: str) -> Settings:
     """Returns the settings of one measurement.
 
-    The user's settings win over those of the call, these over those of the marker, and these over the defaults.
+    The order of precedence is: the user's settings, the call's, the marker's, the defaults.
 
     Args:
         marker: the marker's settings by their names in ``Settings``.

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from pytest_icbench.driver.switch.protocol import Batches
-from pytest_icbench.driver.switch.vpp.load import (
+from pytest_icbench.driver.switch.vpp.worker_load import (
     Load,
     Rounds,
     Sample,

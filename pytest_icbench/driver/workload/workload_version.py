@@ -38,13 +38,13 @@ def workload_version() -> WorkloadVersion:
 
 
 def version_of(path: Path, image: Path | None = None) -> WorkloadVersion:
-    """Returns the version of a workload, or of that in an image. Raises WorkloadError if the program is no workload."""
+    """Returns the version of a workload, or of that in an image. Raises WorkloadError for another program."""
     within = [] if image is None else ["chroot", str(image)]
     output = run([*within, str(path), "--version"], timeout_s=10, check=False)
     match = _LINE.search(output.stdout)
     if match is None:
         tail = (output.stderr or output.stdout).strip().splitlines()[-1:] or ["nothing"]
-        raise WorkloadError(f"{path} --version says '{tail[0]}': build the workload anew (make)")
+        raise WorkloadError(f"{path} --version says '{tail[0]}': build the workload again (make)")
     build = re.search(r"^built with (.+)$", output.stdout, re.MULTILINE)
     return WorkloadVersion(
         match["workload"], match["dpdk"], build[1] if build else None, "\nwith AF_XDP\n" in output.stdout
