@@ -95,7 +95,7 @@ def test_functions_with_parts_of_a_cpu_say_their_error_and_that_their_yields_are
     assert said == (
         "on one CPU: cost9 1 (share 70 %) 7,000 frames/s of 10,000 alone, error +0.0% (-2.0% to +3.0%), 70% of the CPU"
         " time, 29.2 frames at a time; cost9 2 (share 30 %) 3,000 frames/s of 10,000 alone, error -3.5% (-5.5% to"
-        " -0.5%), 30% of the CPU time, 29.2 frames at a time. Each has a CPU group of its own, in which its yields are"
+        " -0.5%), 30% of the CPU time, 29.2 frames at a time. Each has a separate CPU group, in which its yields are"
         " weaker"
     )
 
@@ -110,5 +110,5 @@ def test_many_functions_with_equal_parts_are_said_as_one() -> None:
     case = Case("veth", function="cost100000", cpu_share=":".join(["2"] * 36), pairs=36)
     assert side_by_side(result(case, functions=works)) == (
         "on one CPU: 36 x cost100000 (share 2 %) 21,600 frames/s, 22,000 alone, errors +0.1% to +3.6%, 100% of the CPU"
-        " time. Each has a CPU group of its own, in which its yields are weaker"
+        " time. Each has a separate CPU group, in which its yields are weaker"
     )

@@ -30,7 +30,7 @@ SHARES = Case("veth", function="cost1000", pairs=2, cpu_share="70:30")
             Case("veth", Frames(rate=Rate.from_json("trace:freeze:2k")), function="wire", pairs=4),
             "two CPUs show of loads that change how soon",
         ),
-        (Case("veth", noisy_neighbour="stream"), "two CPUs show of noisy neighbours what memory"),
+        (Case("veth", noisy_neighbour="stream"), "two CPUs show of noisy neighbours what"),
         (
             Case("veth", Startup("netns:10"), dimension="startup"),
             "two CPUs show of creation of containers the time",
