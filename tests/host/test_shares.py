@@ -80,7 +80,7 @@ def test_different_functions_share_a_cpu(session: HostSession, dimension: Dimens
     works = found.functions or ()
     assert sum(work.cpu_used_share or 0 for work in works) == pytest.approx(1)
     # Each yields where it has nothing to do, so those that have more to do get more.
-    assert min(work.cpu_used_share or 0 for work in works[1:]) > (works[0].cpu_share or 1) > 0
+    assert min(work.cpu_used_share or 0 for work in works[1:]) > (works[0].cpu_used_share or 1) > 0
     assert all((work.taken or 0) > 1000 and 1 <= (work.batch_size or 0) <= 32 for work in works)
     if dimension == "latency":
         (launch,) = found.per_launch
