@@ -67,7 +67,7 @@ def lines(process: subprocess.Popen[str], seconds: float) -> list[Line]:
 
 
 def received_lines(receiver: subprocess.Popen[str]) -> list[Line]:
-    """All lines of a receiver whose sender has ended; it is told to stop if every end mark was lost."""
+    """All lines of a receiver whose sender has ended; it is asked to stop if every end mark was lost."""
     try:
         receiver.wait(timeout=END_MARK_S)
     except subprocess.TimeoutExpired:

@@ -30,8 +30,8 @@ class Row:
         what: which figure, with its unit (``p50 shift at 100 µs, µs``).
         value: as measured; text for what is no number.
         low, high, coverage: its interval, where it has one.
-        bound: in words, empty for a figure that is only told.
-        held: whether the bound is kept; true for one that is only told.
+        bound: in words, empty for a figure that is only reported.
+        held: whether the bound is kept; true for one that is only reported.
     """
 
     what: str

@@ -105,7 +105,7 @@ def check(settings: Settings) -> Found:
 
 
 def bounded(machine: Machine, share: float) -> tuple[str, bool]:
-    """The bound of a machine's share, empty for one that is only told, and whether the share keeps it."""
+    """The bound of a machine's share, empty for one that is only reported, and whether the share keeps it."""
     if machine in (*REPORTED, *DIFFERING):
         return "", True
     if machine.family == BANDED:

@@ -69,7 +69,7 @@ def check(settings: Settings) -> Found:
 
 
 def point(launch: Launch, *, beside: bool) -> dict[str, Any]:
-    """What is kept of a launch: its rate, what its indicators say, whether it was told as disturbed."""
+    """What is kept of a launch: its rate, what its indicators say, whether it was marked as disturbed."""
     seen = launch.interference
     gaps = [endpoint.gap_s for endpoint in launch.endpoints if endpoint.gap_s is not None]
     return {

@@ -32,7 +32,7 @@ Losses from 8 to 14 % count as 10 %, and those from 4 to 7 % as 5 %. Sessions ar
 (`benchmarks/README.md`).
 """
 SECONDS = 1.0
-FIGURES = {"losses": "The loss that each session told, with its interval, by the loss that is true."}
+FIGURES = {"losses": "The loss that each session estimates, with its interval, by the loss that is true."}
 
 #: What the claim asks for.
 LEAST_UNCHANGED, FIRM, SLIGHT = 60, 0.9, 0.7
@@ -133,4 +133,4 @@ def draw(_name: str, figure: Figure, data: Mapping[str, Any]) -> None:
                 axes.plot([100 * loss], [100 * (1 - value)], ".", color=colour)
         axes.axline((0, 0), slope=1, **drawing.LIMIT)
         axes.set(xlabel="slower by, %", title=f"by {method}")
-    panels[0].set(ylabel="told, %")
+    panels[0].set(ylabel="estimated, %")
