@@ -16,6 +16,10 @@ from pytest_icbench.measure.stopping import MOST_FOR_A_STATE
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.decision import Allowance, fewest, is_narrow
 
+#: With two pairs more than equal signs need, one pair of the other sign (of the three smallest changes) does not hide a
+#: change. Of seven pairs all have to agree; of nine, eight are enough.
+SPARE_PAIRS = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
@@ -68,8 +72,8 @@ class Series:
 
 
 def fewest_comparing(settings: Settings, cases: int) -> int:
-    """Returns the fewest pairs: as many as asked for, and as the level of a session with so many decisions needs."""
-    return max(settings.repeats or settings.min_launches, fewest(cases))
+    """Returns the fewest pairs: as many as asked for, and ``SPARE_PAIRS`` beyond what the level of a session needs."""
+    return max(settings.repeats or settings.min_launches, fewest(cases) + SPARE_PAIRS)
 
 
 def why_stop_comparing(

@@ -8,10 +8,9 @@ basicfwd, another build of the workload at both ends. Each comes in steps, and t
 * ``--method pairs``: the changed one beside the installed one (``--icbench-candidate``).
 * ``--method sessions``: five sessions without a change make a baseline, and later ones are held against it, where the
   changed one has taken the place of the old one.
-* ``--method truth``: as ``pairs``, for five minutes: how much slower a step is here, by rate and by cycles a frame.
 
 ``python -m validation.pools.slowed --switches ovs,testpmd --steps 0,1,2 --load compiler --sessions 3`` appends to the
-record of this host in `slowed_records/`. With ``--load compiler`` two loops of gcc run beside, at nice 19.
+record of this host in `slowed_records/`. ``--load compiler`` runs two loops of gcc at nice 19 meanwhile.
 """
 
 from __future__ import annotations
@@ -43,27 +42,32 @@ CASES = Path(__file__).with_name("slowed_cases.py")
 #: Facts that name a host.
 HOST = ("processor", "CPUs", "memory, GiB", "hypervisor", "kernel", "DPDK")
 SAVED = 5
-METHODS = ("pairs", "sessions", "truth")
-LOADS = ("none", "compiler")
-#: Seconds of a case: of a session, and of one that tells the truth.
-CASE_S, TRUTH_S = 60, 300
+METHODS = ("pairs", "sessions")
+#: What runs meanwhile: nothing, two loops of gcc, or whatever other people of the host happen to run.
+LOADS = ("none", "compiler", "others")
+#: Seconds of a case.
+CASE_S = 30
 
 STEPS = 3
-#: What each step changes; step 0 changes nothing. Actions of the tables of Open vSwitch that a frame passes before
-#: NORMAL. The last step also does without the cache of exact matches.
+#: What each step changes; step 0 changes nothing. Actions of the tables of Open vSwitch that a frame passes
+#: before NORMAL.
 OVS_TABLES = (
     (),
-    ("set_field:8->ip_dscp", "set_field:9->nw_ttl", "set_field:9->udp_src"),
-    ("set_field:8->ip_dscp", "set_field:9->nw_ttl", "set_field:9->udp_src"),
+    ("set_field:8->ip_dscp",),
+    ("set_field:8->ip_dscp", "set_field:9->nw_ttl", "set_field:9->udp_src", "set_field:9->udp_dst"),
 )
 #: What testpmd's mode `noisy` does at a random place in a MiB of memory for each frame.
-NOISY = ("reads=0", "reads=1", "reads-writes=1")
+NOISY = ("reads=0", "reads=5", "reads=6")
 #: Rules that a frame on the bridge passes.
 NFT_RULES = (0, 8, 16)
 #: Checks of each frame's buffer in basicfwd's debug build.
-CHECKS = (0, 1, 4)
+CHECKS = (0, 12, 16)
 #: Flags of the compiler for the workload.
-FLAGS = ("", "-fstack-protector-all", "-fno-inline")
+FLAGS = (
+    "",
+    "-fsanitize=alignment,null,bounds -fsanitize-undefined-trap-on-error",
+    "-fsanitize=undefined -fsanitize-undefined-trap-on-error",
+)
 SWITCHES = {
     "ovs": "ovs",
     "testpmd": "testpmd",
@@ -100,8 +104,7 @@ def change(switch: str, step: int, work: Path, *, place: str = "now") -> Change:
             ]
             flows += [f"table={len(tables)},priority=10,in_port={port},actions=NORMAL" for port in (1, 2)]
             file = file.with_suffix(".toml")
-            cache = "\n[other_config]\nemc-insert-inv-prob = 0\n" if step == STEPS - 1 else ""
-            file.write_text(f"flows = {json.dumps(flows)}\n{cache}")
+            file.write_text(f"flows = {json.dumps(flows)}\n")
             return Change(f"config:{file}", (f"--icbench-switch-config=ovs={file}",))
         case "testpmd":
             noisy = f"--forward-mode=noisy --noisy-lkup-memory=1 --noisy-lkup-num-{NOISY[step]}"
@@ -217,7 +220,7 @@ def records(directory: Path = RECORDS) -> list[Record]:
 @contextmanager
 def beside(load: str) -> Iterator[None]:
     """Compiles the workload again and again meanwhile, twice at once, as a host's other jobs do."""
-    if load == "none":
+    if load != "compiler":
         yield
         return
     flags = subprocess.run(["pkg-config", "--cflags", "libdpdk"], capture_output=True, text=True, check=True).stdout
@@ -281,15 +284,15 @@ def by_sessions(switch: str, step: int, work: Path, seconds: int) -> list[Measur
     return run(command(switch, work, compared, seconds), work, changed.environment)
 
 
-def session(switch: str, step: int, method: str, load: str, work: Path) -> Session:
+def session(switch: str, step: int, method: str, load: str, work: Path, case_s: int = CASE_S) -> Session:
     """One session."""
     work.mkdir(parents=True, exist_ok=True)
     at = time.time()
     with beside(load):
         if method == "sessions":
-            found = by_sessions(switch, step, work, CASE_S)
+            found = by_sessions(switch, step, work, case_s)
         else:
-            found = by_pairs(switch, step, work, TRUTH_S if method == "truth" else CASE_S)
+            found = by_pairs(switch, step, work, case_s)
     seconds = round(time.time() - at, 1)
     now = next((each for each in found if each.side_by_side or method == "sessions"), None)
     base = next((each for each in found if each is not now), None)
@@ -352,6 +355,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--method", choices=METHODS, default="pairs")
     parser.add_argument("--load", choices=LOADS, default="none")
     parser.add_argument("--sessions", type=int, default=1, help="of each switch and step (default: %(default)s)")
+    parser.add_argument("--seconds", type=int, default=CASE_S, help="of a case in a session (default: %(default)s)")
     parser.add_argument("--record", type=Path, help="the file (default: this host's in slowed_records/)")
     parser.add_argument("--work", type=Path, default=Path("/tmp/icbench-slowed"), help="builds, baselines and runs")
     options = parser.parse_args(arguments)
@@ -362,7 +366,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for _ in range(options.sessions):
         for switch in options.switches:
             for step in map(int, options.steps):
-                found = session(switch, step, options.method, options.load, options.work.absolute())
+                found = session(switch, step, options.method, options.load, options.work.absolute(), options.seconds)
                 record.append(found)
                 print(json.dumps(asdict(found)), flush=True)
     return 0

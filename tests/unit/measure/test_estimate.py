@@ -60,7 +60,7 @@ def test_a_launch_that_waits_for_a_stationary_rate_has_windows_to_judge() -> Non
 
 def test_a_comparison_builds_its_rigs_anew() -> None:
     pair = 2 * (0.25 + 1.0 + LAUNCH_OVERHEAD_S)
-    for repeats, cases, pairs in ((3, 1, 7), (12, 1, 12), (None, 1, 7), (None, 100, 14)):
+    for repeats, cases, pairs in ((3, 1, 9), (12, 1, 12), (None, 1, 9), (None, 100, 16)):
         seconds = comparison_estimate_s(Settings(repeats=repeats), cases)
         assert seconds == pytest.approx(pairs * (pair + 2 * RIG_OVERHEAD_S))
 

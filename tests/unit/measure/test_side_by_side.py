@@ -36,7 +36,7 @@ def test_each_pair_has_rigs_of_its_own_and_what_comes_first_is_drawn(rigs: tuple
 
 def test_fewer_pairs_than_the_level_needs_are_not_asked_for(rigs: tuple[Model, Model]) -> None:
     now, _ = compare(rigs, repeats=2)
-    assert (now.ended_by, decided(now).pairs, decided(now).decision) == ("repeats", 7, "PASS")
+    assert (now.ended_by, decided(now).pairs, decided(now).decision) == ("repeats", 9, "PASS")
 
 
 def test_a_base_that_cannot_be_built_anew_is_named(rigs: tuple[Model, Model]) -> None:
@@ -56,7 +56,7 @@ def test_noise_takes_more_pairs_until_the_time_is_up(rigs: tuple[Model, Model]) 
 def test_little_time_still_has_the_fewest_pairs(rigs: tuple[Model, Model]) -> None:
     rigs[0].noise = rigs[1].noise = 0.2
     now, _ = compare(rigs, max_duration_s=5)
-    assert (now.ended_by, now.launches) == ("max-duration", 7)
+    assert (now.ended_by, now.launches) == ("max-duration", 9)
 
 
 @pytest.mark.parametrize("side", [0, 1])

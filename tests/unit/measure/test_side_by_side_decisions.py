@@ -17,7 +17,7 @@ NEAR, FAR = 60.0, 400.0
 def test_the_same_passes_after_the_fewest_pairs_and_says_what_it_finds(rigs: tuple[Model, Model]) -> None:
     now, _ = compare(rigs)
     found = decided(now)
-    assert (found.decision, found.reason, found.pairs, found.dropped) == ("PASS", None, 7, 0)
+    assert (found.decision, found.reason, found.pairs, found.dropped) == ("PASS", None, 9, 0)
     assert now.ratio_to_base == pytest.approx(1, abs=0.005)
     assert found.finds == pytest.approx(0.033, abs=0.002)
     assert not found.weak
@@ -28,10 +28,10 @@ def test_a_change_is_decided_by_one_look(rigs: tuple[Model, Model], pps: float, 
     rigs[0].pps = pps
     now, base = compare(rigs)
     found = decided(now)
-    assert (found.decision, found.pairs, found.allowance) == (decision, 7, 0.03)
-    assert (now.launches, base.launches) == (7, 7)
+    assert (found.decision, found.pairs, found.allowance) == (decision, 9, 0.03)
+    assert (now.launches, base.launches) == (9, 9)
     assert found.ratio == pytest.approx(pps / 5e6, rel=0.01)
-    assert rigs[0].built == rigs[1].built == 8  # both anew for each pair, for the first one, too
+    assert rigs[0].built == rigs[1].built == 10  # both anew for each pair, for the first one, too
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -53,7 +53,7 @@ def test_pairs_that_lie_apart_ask_for_more(rigs: tuple[Model, Model]) -> None:
 def test_more_cases_take_more_pairs(rigs: tuple[Model, Model]) -> None:
     rigs[0].pps = 4.5e6
     found = decided(compare(rigs, cases=100, repeats=3)[0])
-    assert (found.decision, found.pairs) == ("REGRESSED", 14)
+    assert (found.decision, found.pairs) == ("REGRESSED", 16)
     assert (found.cases, found.error_rate) == (100, SESSION_ERROR)
 
 
@@ -67,14 +67,14 @@ def test_pairs_in_two_states_are_dropped(rigs: tuple[Model, Model]) -> None:
     """The host changes its state within every third pair, and the candidate has the worse one each time."""
     rigs[0].distances, rigs[1].distances = (NEAR, NEAR, FAR), (NEAR,)
     found = decided(compare(rigs, max_duration_s=1000)[0])
-    assert (found.decision, found.pairs, found.dropped) == ("PASS", 7, 3)
+    assert (found.decision, found.pairs, found.dropped) == ("PASS", 9, 4)
 
 
 def test_pairs_of_the_same_state_decide_whatever_it_is(rigs: tuple[Model, Model]) -> None:
     rigs[0].pps = 4.5e6
     rigs[0].distances = rigs[1].distances = (NEAR, FAR)
     found = decided(compare(rigs)[0])
-    assert (found.decision, found.pairs, found.dropped) == ("REGRESSED", 7, 0)
+    assert (found.decision, found.pairs, found.dropped) == ("REGRESSED", 9, 0)
 
 
 def test_without_a_pair_in_one_state_nothing_is_decided(rigs: tuple[Model, Model]) -> None:
@@ -88,8 +88,8 @@ def test_without_a_pair_in_one_state_nothing_is_decided(rigs: tuple[Model, Model
 def test_few_pairs_in_one_state_are_a_matter_of_the_state(rigs: tuple[Model, Model]) -> None:
     rigs[0].distances, rigs[1].distances = (NEAR, FAR, FAR, FAR), (NEAR,)
     found = decided(compare(rigs, repeats=7)[0])
-    assert (found.decision, found.reason, found.pairs, found.dropped) == ("INCONCLUSIVE", "state", 3, 11)
-    assert found.more_pairs == 4
+    assert (found.decision, found.reason, found.pairs, found.dropped) == ("INCONCLUSIVE", "state", 4, 14)
+    assert found.more_pairs == 3
 
 
 def test_a_switch_with_idle_share_decides_nothing(rigs: tuple[Model, Model]) -> None:
@@ -137,7 +137,7 @@ def test_cycles_of_one_side_decide_nothing(rigs: tuple[Model, Model]) -> None:
 def test_two_figures_share_the_error_of_a_case(rigs: tuple[Model, Model]) -> None:
     rigs[0].cycles, rigs[1].cycles = 230, 200
     found = decided(compare(rigs, allowance=Allowances(HIGHER, HIGHER.of_cost, cycles_named=True), repeats=1)[0])
-    assert (found.decision, found.figure, found.pairs) == ("REGRESSED", "cycles_per_packet", 8)
+    assert (found.decision, found.figure, found.pairs) == ("REGRESSED", "cycles_per_packet", 10)
     assert str(found.note).startswith("the rate has not changed")
 
 
