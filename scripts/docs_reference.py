@@ -271,47 +271,45 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
     "../how-to/versions.md": {"history": partial(keys_of, Entry)},
     "../how-to/write-a-scenario.md": {"fixture": fixture},
     "../../CONTRIBUTING.md": {"targets": targets},
-    "result-format.md": {
-        "run": partial(keys_of, RunInfo),
-        "test": partial(keys_of, TestRecord),
-        "result of a test": partial(keys_of, ResultPlace),
-        "result": partial(keys_of, Measurement),
-        "frames": partial(keys_of, FrameFigures),
-        "throughput": partial(keys_of, Throughput),
-        "searched": partial(keys_of, Search),
-        "latency": partial(keys_of, Latency),
-        "application": partial(keys_of, Application),
-        "startup": partial(keys_of, Startup),
-        "finding": partial(keys_of, Finding),
-        "side by side": partial(keys_of, SideBySide),
-        "search": partial(keys_of, SearchLog),
-        "trial": partial(keys_of, Trial),
-        "point": partial(keys_of, SweepPoint),
-        "launch": partial(keys_of, Launch),
-        "endpoint": partial(keys_of, EndpointWork),
-        "pair of a launch": partial(keys_of, PairCounts),
-        "pair of a result": partial(keys_of, PairResult),
-        "port": partial(keys_of, SwitchPort),
-        "function": partial(keys_of, FunctionWork),
-        "chain": partial(keys_of, ChainAccount),
-        "noisy_neighbour": partial(keys_of, NoisyNeighbourEffect),
-        "change": partial(keys_of, LoadChange),
-        "loss event": partial(keys_of, LossEvent),
-        "back-to-back": partial(keys_of, BackToBack),
-        "window": partial(keys_of, Window),
-    },
 }
 #: The parts that are made when the site is built.
 BUILT: dict[str, Callable[[], str]] = {
     "api": interface,
     "members": measurement_members,
     "fields": measurement_fields,
+    "run": partial(keys_of, RunInfo),
+    "test": partial(keys_of, TestRecord),
+    "result of a test": partial(keys_of, ResultPlace),
+    "result": partial(keys_of, Measurement),
+    "frames": partial(keys_of, FrameFigures),
+    "throughput": partial(keys_of, Throughput),
+    "searched": partial(keys_of, Search),
+    "latency": partial(keys_of, Latency),
+    "application": partial(keys_of, Application),
+    "startup": partial(keys_of, Startup),
+    "finding": partial(keys_of, Finding),
+    "side by side": partial(keys_of, SideBySide),
+    "search": partial(keys_of, SearchLog),
+    "trial": partial(keys_of, Trial),
+    "point": partial(keys_of, SweepPoint),
+    "launch": partial(keys_of, Launch),
+    "endpoint": partial(keys_of, EndpointWork),
+    "pair of a launch": partial(keys_of, PairCounts),
+    "pair of a result": partial(keys_of, PairResult),
+    "port": partial(keys_of, SwitchPort),
+    "function": partial(keys_of, FunctionWork),
+    "chain": partial(keys_of, ChainAccount),
+    "noisy_neighbour": partial(keys_of, NoisyNeighbourEffect),
+    "change": partial(keys_of, LoadChange),
+    "loss event": partial(keys_of, LossEvent),
+    "back-to-back": partial(keys_of, BackToBack),
+    "window": partial(keys_of, Window),
 }
 
 
 def built(markdown: str) -> str:
     """Returns a page with the parts that are made when the site is built."""
-    return re.sub(r"<!-- built: (\w+) -->", lambda mark: BUILT[mark[1]](), markdown)
+    return re.sub(r"<!-- built: ([\w -]+) -->", lambda mark: BUILT[mark[1]](), markdown)
 
 
 def written(page: str) -> str:

@@ -72,7 +72,7 @@ class Series:
 
 
 def fewest_comparing(settings: Settings, cases: int) -> int:
-    """Returns the fewest pairs: as many as asked for, and ``SPARE_PAIRS`` beyond what the level of a session needs."""
+    """Returns the fewest pairs: as many as asked for, and ``SPARE_PAIRS`` more than a session's level needs."""
     return max(settings.repeats or settings.min_launches, fewest(cases) + SPARE_PAIRS)
 
 

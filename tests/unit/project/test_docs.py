@@ -18,15 +18,7 @@ from pytest_icbench.config.cases import ARGUMENTS
 from pytest_icbench.config.effective_settings import NAMES
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.errors import Invalid
-from pytest_icbench.model.codec import keys
-from pytest_icbench.model.comparison import SideBySide
-from pytest_icbench.model.figures import Application, FrameFigures, Latency, Search, Startup, Throughput
-from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.launch import Launch, PairCounts, SwitchPort, Window
-from pytest_icbench.model.long_run import BackToBack, LossEvent
-from pytest_icbench.model.measurement import Measurement, PairResult
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.trials import SearchLog, SweepPoint, Trial
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.fixture import Icbench
 from tests.unit.project.test_reference import reference
@@ -36,7 +28,6 @@ PACKAGE = Path(pytest_icbench.__file__).parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")])
 SCENARIO = ROOT / "docs" / "how-to" / "write-a-scenario.md"
 VERDICTS = ROOT / "docs" / "how-to" / "verdicts.md"
-FORMAT = ROOT / "docs" / "reference" / "result-format.md"
 COMMAND = ROOT / "docs" / "reference" / "command.md"
 
 
@@ -119,40 +110,6 @@ def test_every_limit_of_a_rate_has_a_row_that_says_what_to_do() -> None:
         if isinstance(node.args[0], ast.Constant)
     }
     assert set(code(first_cells(VERDICTS, "What limited a rate"))) == limits
-
-
-@pytest.mark.parametrize(
-    ("heading", "cls"),
-    [
-        ("A result", Measurement),
-        ("Figures about frames", FrameFigures),
-        ("Figures of throughput", Throughput),
-        ("Figures of a search", Search),
-        ("Figures of latency", Latency),
-        ("Figures of an application", Application),
-        ("Figures of start-up", Startup),
-        ("A launch", Launch),
-        ("A pair of a launch", PairCounts),
-        ("A pair of a result", PairResult),
-        ("A port of the switch", SwitchPort),
-        ("A loss event", LossEvent),
-        ("Side by side", SideBySide),
-        ("Back-to-back frames", BackToBack),
-        ("A window", Window),
-        ("A finding", Finding),
-        ("A search", SearchLog),
-        ("A trial of a search", Trial),
-        ("A point of a sweep", SweepPoint),
-    ],
-)
-def test_result_format_lists_every_field_and_no_other(heading: str, cls: type) -> None:
-    documented = code(first_cells(FORMAT, heading))
-    inherited = {name for base in cls.__mro__[1:] for name in getattr(base, "__dataclass_fields__", ())}
-    names = [name for name in keys(cls) if name not in inherited]
-    # An estimate's interval is said once for all estimates.
-    estimates = {name for name in names if f"{name}_low" in names}
-    expected = [name for name in names if name.removesuffix("_low").removesuffix("_high") not in estimates - {name}]
-    assert sorted(documented) == sorted(expected)
 
 
 def test_links_lead_to_files_and_headings() -> None:

@@ -160,6 +160,12 @@ class Requests(HTMLParser):
             self.fetched.append(values.get("href") or "")
 
 
+def test_every_part_of_the_site_is_made_of_what_the_code_says() -> None:
+    marks = {mark for page in REFERENCE.glob("*.md") for mark in re.findall(r"<!-- built: (.+?) -->", page.read_text())}
+    assert marks == set(reference.BUILT)
+    assert all(part() for part in reference.BUILT.values())
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning_and_needs_no_network(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="mkdocs is missing: pip install 'pytest-icbench[docs]'")
