@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.kinds.recompute import recounted
 from pytest_icbench.measure.launch.commands import commands, pair_of
 from pytest_icbench.measure.launch.validity import generator_bound
-from pytest_icbench.measure.strategy.soak import loss_events
+from pytest_icbench.measure.soak import loss_events
+from pytest_icbench.measure.summary.recorded import recounted
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
