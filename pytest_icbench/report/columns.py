@@ -6,14 +6,10 @@ The case is the first column of every report. It is not in this table, since eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-from pytest_icbench.display.case_names import main_figure, main_unit, microseconds, number, short
+from pytest_icbench.display.case_names import main_figure, main_unit, number
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.kinds.application.application_columns import operations, operations_interval
-from pytest_icbench.kinds.registry import KINDS
+from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model import disturbed
-from pytest_icbench.model.figures import Figures, Latency, Search, Throughput
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
@@ -43,11 +39,6 @@ def interval(result: Result) -> str:
     if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
         return ""
     return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
-
-
-def _p99(result: Result) -> str:
-    """Returns the 99th percentile of round trips, or of the response times that an application's client has."""
-    return microseconds(result, result.figures.tail)
 
 
 def bounds(result: Result) -> str:
@@ -140,20 +131,13 @@ def _figure(result: Result) -> str:
     """Returns the main value with its unit and metric."""
     if result.is_number and result.rates.back_to_back is not None:
         return f"{train(result)} frames back to back"
-    return "" if main_figure(result) is None else _MAIN_FIGURE[type(result.figures)](result)
+    own = kind_of(result)
+    return "" if main_figure(result) is None else (own.value if own else _rate_and_metric)(result)
 
 
 def _rate_and_metric(result: Result) -> str:
     frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""
     return f"{rate(result)} Mpps {result.metric}{frames}"
-
-
-#: The main value with its unit and metric, by kind.
-_MAIN_FIGURE: Mapping[type[Figures], Callable[[Result], str]] = {
-    Throughput: _rate_and_metric,
-    Search: _rate_and_metric,
-    **{kind.figures: kind.value for kind in KINDS},
-}
 
 
 def _figure_and_ratio(result: Result) -> str:
@@ -170,17 +154,9 @@ def _interval_of_figure(result: Result) -> str:
         return f"bounds {remarks.bounds(result)}" if remarks.bounds(result) else ""
     if main.low is None or main.high is None:
         return ""
-    factor = main_unit(result)[1]
-    shown: Callable[[float], str] = _SHOWN.get(type(result.figures), lambda value: short(value * factor))
-    return f"{shown(main.low)} to {shown(main.high)}"
-
-
-#: Formats the ends of an interval, by kind; other kinds use the unit of the main figure.
-_SHOWN: Mapping[type[Figures], Callable[[float], str]] = {
-    Throughput: remarks.mpps,
-    Search: remarks.mpps,
-    Latency: lambda time_ns: f"{time_ns / 1000:.1f}",
-}
+    factor, own = main_unit(result)[1], kind_of(result)
+    low, high = (own.short(end * factor) if own else remarks.mpps(end) for end in (main.low, main.high))
+    return f"{low} to {high}"
 
 
 def _change(result: Result) -> str:
@@ -208,17 +184,12 @@ def _change_and_values(result: Result) -> str:
 
 def _line_rate(result: Result) -> str:
     """Returns the rate of a throughput case; empty for a latency case, whose rate is only the offered load."""
-    return operations(result) or (f"{rate(result)} Mpps" if result.figures.SAYS_METRIC and rate(result) else "")
+    return f"{rate(result)} Mpps" if result.figures.SAYS_METRIC and rate(result) else ""
 
 
 def _line_interval(result: Result) -> str:
-    """Returns the interval of the main value."""
-    p50 = number(result, result.round_trips.rtt_p50_ns)
-    if p50 is not None and p50.low is not None and p50.high is not None:
-        return f"{p50.low / 1000:.1f}..{p50.high / 1000:.1f}"
-    if not result.figures.SAYS_METRIC:
-        return ""
-    return operations_interval(result) or bounds(result) or interval(result)
+    """Returns the interval of a rate, or its bounds."""
+    return (bounds(result) or interval(result)) if result.figures.SAYS_METRIC else ""
 
 
 def _line_loss(result: Result) -> str:
@@ -255,11 +226,7 @@ COLUMNS = (
     *(column for kind in KINDS for column in kind.columns),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
-    Column(
-        "p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"
-    ),
     Column("interval", "", _line_interval, In.LINE),
-    Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
     Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
     Column("mean frame", "B", mean_frame, _BOTH),

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from pytest_icbench.display.case_names import number, short
+from pytest_icbench.display.case_names import number, percentiles, short
+from pytest_icbench.kinds.latency.latency_columns import floor
 from pytest_icbench.model import disturbed
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.function_facts import FunctionWork
@@ -19,14 +20,12 @@ from pytest_icbench.model.noisy_neighbour import excludes_one
 from pytest_icbench.model.path import DIRECTION_NAMES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
 from pytest_icbench.wording import counted, percent, span
 
 #: Smallest drift that is reported, as a part of the value.
 NOTABLE_DRIFT = 0.01
 #: Metrics of searched rates.
 SEARCHES = ("ndr", "pdr")
-_PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
 
 
 def is_search(result: Result) -> bool:
@@ -57,63 +56,6 @@ def relevant_bounds(result: Result) -> str:
         for name, value in (("lower", lower), ("upper", upper))
     ]
     return f"{', '.join(ends)} (offered load over all pairs, RFC 9971)"
-
-
-def times(result: Measurement, stem: str, *names: str) -> dict[str, Estimate | None]:
-    """Returns times (ns) of a result by name: ``p99.9`` of ``rtt`` is its ``rtt_p99_9_ns``."""
-    return {name: result.estimate(f"{stem}_{name.replace('.', '_')}_ns") for name in names}
-
-
-def round_trips(result: Measurement) -> dict[str, Estimate | None]:
-    """Returns the percentiles of round trips (ns) by name."""
-    return times(result, "rtt", *_PERCENTILES)
-
-
-def unanswered(result: Measurement) -> str:
-    """Returns how many requests have no answer, and which percentiles are missing; empty if nothing is missing.
-
-    Too few requests are reported for p50 and p99 only: higher percentiles need more than a short launch has.
-    """
-    requests = result.round_trips.rtt_samples + result.round_trips.rtt_lost
-    among, few = [], ""
-    for name, value in round_trips(result).items():
-        tail = 1 - float(name.removeprefix("p")) / 100
-        if value is not None:
-            continue
-        if round(requests * tail, 6) >= SAMPLES_BEYOND:
-            among.append(name)
-        elif requests and name in ("p50", "p99") and not few:
-            few = f"{name} takes {SAMPLES_BEYOND / tail:,.0f} requests, there were {requests:,}"
-    if not result.round_trips.rtt_lost:
-        return few
-    text = f"{result.round_trips.rtt_lost:,} of {requests:,} requests have no answer and count as the slowest"
-    missing = f"{', '.join(among)} would be among them" if among else ""
-    return "; ".join(part for part in (text, missing, few) if part)
-
-
-def first_round_trips(result: Measurement) -> dict[str, Estimate | None]:
-    """Returns the percentiles of round trips of frames that were first in their burst (ns)."""
-    return times(result, "rtt_first", "p50", "p99")
-
-
-def variation(result: Measurement) -> dict[str, Estimate | None]:
-    """Returns the percentiles of the delay variation (ns)."""
-    return times(result, "pdv", *_PERCENTILES)
-
-
-def floor(result: Measurement) -> dict[str, float | None]:
-    """Returns the percentiles of the reference link's round trips (ns)."""
-    return {
-        "p50": result.round_trips.floor_p50_ns,
-        "p90": result.round_trips.floor_p90_ns,
-        "p99": result.round_trips.floor_p99_ns,
-    }
-
-
-def percentiles(times: Mapping[str, float | None], greatest: float | None = None) -> str:
-    """Returns ``p50 20 µs, p99 31 µs``: the known percentiles and the greatest time. Times are in ns."""
-    named = {**times, "max": greatest}
-    return ", ".join(f"{name} {short(value / 1e3)} µs" for name, value in named.items() if value is not None)
 
 
 def shares_cpus(result: Result) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytest_icbench.display.case_names import path_of
 from pytest_icbench.display.table import In
 from pytest_icbench.display.theme import series_scales
-from pytest_icbench.kinds.startup.startup_chart import MOST_POINTS, startup_charts
+from pytest_icbench.kinds.startup.startup_charts import MOST_POINTS, startup_charts
 from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case

@@ -1,147 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Charts of round-trip times: against packet size, against a chain's length, and by percentile. Pure."""
+"""Charts of all percentiles of the round-trip time, and of the share of requests answered within a time. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import Traffic, grouped, in_order, number, of_kind, path_of, short, traffic
-from pytest_icbench.display.chart import (
-    CASE,
-    HAS_INTERVAL,
-    SERIES,
-    Axes,
-    Column,
-    Figure,
-    interval_columns,
-    interval_spec,
-    offsets,
-    tooltips,
-    with_own,
-)
+from pytest_icbench.display.case_names import grouped, in_order, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.chart import CASE, HAS_INTERVAL, SERIES, Column, Figure, offsets, tooltips
+from pytest_icbench.kinds.latency.latency_columns import round_trips
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.rate_charts import SIZE, best_text, finding, row, scaled
-from pytest_icbench.report.figure.scaling import LENGTH, without_length
-from pytest_icbench.report.remarks import round_trips
-from pytest_icbench.stats.quantiles import merge
+from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
 
 _NAMED = {"p50": 2.0, "p90": 10.0, "p99": 100.0, "p99.9": 1e3, "p99.99": 1e4}
-
-#: A curve: pairs of 1/(1-q) and nanoseconds.
-Curve = Sequence[tuple[float, float]]
-
-
-#: The median and the tail against packet size: the median is what verdicts compare.
-_MEDIAN = Column("rtt", "median RTT, µs")
-_P99 = Column("p99", "99th percentile RTT, µs")
-#: The mean, which publications use. The page shows it instead of the median on request.
-_MEAN = (
-    Column("mean", "mean RTT, µs"),
-    Column("mean_low", "mean RTT, µs, low"),
-    Column("mean_high", "mean RTT, µs, high"),
-)
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """An axis of charts of round trips. There is one chart for each traffic, apart from the axis.
-
-    Attributes:
-        id: the section, and the start of a chart's id.
-        column: its column.
-        at: returns a result's value on it.
-        part: the field of the traffic that it is; empty if it is none.
-        series: returns the name of a result's line.
-        wanted: predicate of the results that the charts show.
-        note: a sentence after the finding.
-    """
-
-    id: str
-    column: Column
-    at: Callable[[Result], float]
-    part: str = ""
-    series: Callable[[Result], str] = path_of
-    wanted: Callable[[Result], bool] = lambda _result: True
-    note: str = ""
-
-
-_SIZES = _Axis("latency", SIZE, lambda result: result.point.traffic.mean_bytes, "packet_size")
-_LENGTHS = _Axis(
-    "chain-delays",
-    LENGTH,
-    lambda result: result.point.chain,
-    series=without_length,
-    wanted=lambda result: result.point.function is not None,
-    note="If functions share CPUs, the 99th percentile is due to the scheduler.",
-)
-
-
-def by_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of A8: the median with its interval and the 99th percentile against packet size.
-
-    ``single`` has the charts of one size.
-    """
-    return _charts(_SIZES, results, order)
-
-
-def by_length(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of E7: the median with its interval and the 99th percentile against the length of a chain."""
-    return _charts(_LENGTHS, results, order)
-
-
-def _charts(axis: _Axis, results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    figures = []
-    none: dict[str, Any] = {axis.part: 0} if axis.part else {}
-    groups = grouped(filter(axis.wanted, of_kind(results, Latency)), lambda result: traffic(result)._replace(**none))
-    for place, (key, group) in enumerate(groups.items()):
-        points = [
-            (row(result, axis.at(result), result.round_trips.rtt_p50_ns, 1e-3, least=False), result) for result in group
-        ]
-        known = [
-            (
-                point[0],
-                axis.series(result),
-                *point[2:],
-                scaled(number(result, result.round_trips.rtt_p99_ns), 1e-3),
-                *_mean(result),
-            )
-            for point, result in points
-            if point is not None
-        ]
-        rows = tuple(sorted(known, key=lambda point: point[1:3]))
-        if len({point[2] for point in rows}) < 2:
-            continue
-        names = with_own(order, rows)
-        note = f" {axis.note}" if axis.note else ""
-        figures.append(
-            Figure(
-                id=f"{axis.id}-{place}",
-                kind=axis.id,
-                title=f"Median and 99th percentile of the round-trip time: {key.say(axis.part)}",
-                text=f"{finding(rows, 'µs', least_wins=True)} Crosses: 99th percentiles.{note}",
-                aria=f"Medians. {best_text(rows, 'µs', least_wins=True)} Crosses are 99th percentiles.{note}",
-                spec=interval_spec(Axes(axis.column, _MEDIAN), rows, names, cross=_P99),
-                columns=(*interval_columns(axis.column, _MEDIAN), _P99, *_MEAN),
-                rows=rows,
-                values=("rtt", "low", "high", "p99"),
-                choices=_CHOICES if any(row[9] is not None for row in rows) else (),
-            )
-        )
-    return figures
-
-
-#: The median or the mean, each with its interval, in the same columns of the specification.
-_CHOICES = (("median", ("rtt", "low", "high", "p99")), ("mean", ("mean", "mean_low", "mean_high", "p99")))
-
-
-def _mean(result: Result) -> tuple[float | None, ...]:
-    mean = number(result, result.round_trips.rtt_mean_ns)
-    return (None, None, None) if mean is None else tuple(scaled(time, 1e-3) for time in (mean, mean.low, mean.high))
-
+#: Number of points of a percentile curve in each decade.
+PER_DECADE = 8
 
 _COLUMNS = (
     CASE,
@@ -154,15 +29,16 @@ _COLUMNS = (
 )
 
 
-def by_percentile(results: Sequence[Result], order: Sequence[str], curves: Mapping[int, Curve]) -> list[Figure]:
-    """Returns charts of all percentiles; ``curves`` has the percentile curves by a result's index."""
-    groups: dict[Traffic, list[tuple[int, Result]]] = {}
-    for place, result in enumerate(results):
-        if place in curves:
-            groups.setdefault(traffic(result), []).append((place, result))
+def by_percentile(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns charts of all percentiles.
+
+    Args:
+        results: results of all kinds.
+        order: all series of the page.
+    """
     figures = []
-    for index, (key, group) in enumerate(groups.items()):
-        rows = [point for place, result in group for point in _curve_rows(result, curves.get(place, ()))]
+    for index, (key, group) in enumerate(grouped(of_kind(results, Latency), traffic).items()):
+        rows = [point for result in group for point in _curve_rows(result)]
         if rows:
             figures.append(
                 Figure(
@@ -181,12 +57,38 @@ def by_percentile(results: Sequence[Result], order: Sequence[str], curves: Mappi
     return figures
 
 
-def _curve_rows(result: Result, curve: Curve) -> list[tuple[Any, ...]]:
+def curve_of(result: Result) -> list[tuple[float, float]]:
+    """Returns the merged round-trip times of a result as points (1/(1-q), ns); empty without round trips.
+
+    At least ten requests are slower than a percentile. Lost requests count as slower than any answered one.
+    """
+    if not result.is_number:
+        return []
+    merged = merge([launch.rtt for launch in result.per_launch if launch.rtt is not None])
+    if merged is None or not merged.count:
+        return []
+    requests = merged.count + merged.lost
+    points = []
+    step = 0
+    targets: list[float] = []
+    while (target := 10 ** (step / PER_DECADE)) <= requests / SAMPLES_BEYOND:
+        targets.append(target)
+        step += 1
+    seen, place = 0, 0
+    for value, count in merged.counts:
+        seen += count
+        while place < len(targets) and seen >= requests * (1 - 1 / targets[place]):
+            points.append((round(targets[place], 4), float(min(value, merged.maximum or value))))
+            place += 1
+    return points
+
+
+def _curve_rows(result: Result) -> list[tuple[Any, ...]]:
     if not result.is_number:
         return []
     head = (result.case, path_of(result))
     points: dict[float, tuple[float, float | None, float | None]] = {
-        inverse_tail: (value / 1e3, None, None) for inverse_tail, value in curve
+        inverse_tail: (value / 1e3, None, None) for inverse_tail, value in curve_of(result)
     }
     for name, rtt in round_trips(result).items():
         if rtt is not None:
@@ -199,9 +101,9 @@ def _percentile(inverse_tail: float) -> str:
     return f"{100 * (1 - 1 / inverse_tail):.7g} %"
 
 
-def _text(group: Sequence[tuple[int, Result]]) -> str:
+def _text(group: Sequence[Result]) -> str:
     sentences = []
-    for _, result in group:
+    for result in group:
         rtt = round_trips(result)
         named = [(name, number(result, rtt[name])) for name in ("p50", "p99", "p99.9")]
         known = [f"{name} {short(value / 1000)} µs" for name, value in named if value is not None]
@@ -263,7 +165,7 @@ def cdf_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]
     Lost requests never reach it, so the curve of a path that loses some ends below 100 %.
 
     Args:
-        results: results of both dimensions.
+        results: results of all kinds.
         order: all series of the page.
     """
     figures: list[Figure] = []

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Charts of a traffic that was measured at one point of an axis: the paths in order of their values. Pure."""
+"""Points of charts: values of results with their intervals over an axis, and the words on them. Pure.
+
+A chart of one place on its axis is a dot plot: its paths stand in the order of their values.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,81 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import (
-    METRIC_NAMES,
-    Traffic,
-    grouped,
-    maxima,
-    number,
-    of_kind,
-    path_of,
-    short,
-    traffic,
-)
+from pytest_icbench.display.case_names import number, path_of, short
 from pytest_icbench.display.chart import CROSS, HAS_INTERVAL, MEASURED, Column, Figure, interval_columns, y_axis
-from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.delay import covered
-from pytest_icbench.report.figure.rate_charts import OFFERED, SIZE, best_text, finding, published_rows, row, scaled
+from pytest_icbench.stats.quantiles import Estimate
+
+OFFERED = Column("offered", "offered, Mpps")
+SIZE = Column("size", "packet size, bytes with FCS")
+LENGTH = Column("chain", "functions in a row")
+
+
+def row(
+    result: Result, x: float, figure: Estimate | None, factor: float, *, least: bool | None = None
+) -> tuple[Any, ...] | None:
+    """Returns a row of ``interval_columns``; None where the result has no such value.
+
+    Args:
+        x: the value on the horizontal axis.
+        figure: the result's value, before the multiplication by ``factor``.
+        least: whether the value is "at least"; by default the result says so.
+    """
+    figure = number(result, figure)
+    if figure is None:
+        return None
+    return (
+        result.case,
+        path_of(result),
+        x,
+        scaled(figure, factor),
+        scaled(figure.low, factor),
+        scaled(figure.high, factor),
+        result.at_least if least is None else least,
+        MEASURED,
+    )
+
+
+def scaled(value: float | None, factor: float) -> float | None:
+    """Returns a value in the unit of a chart, with seven digits."""
+    return None if value is None else float(f"{value * factor:.7g}")
+
+
+def best_text(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = False) -> str:
+    """Returns the text alternative: the best measured point and the range of each series."""
+    measured = [row for row in rows if row[7] == MEASURED]
+    if not measured:
+        return ""
+    best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
+    parts = [f"{'Least' if least_wins else 'Greatest'}: {best[1]} with {short(best[3])} {unit}."]
+    for name, series_rows in by_series(measured).items():
+        values = [float(row[3]) for row in series_rows]
+        parts.append(
+            f"{name}: {short(min(values))} to {short(max(values))}."
+            if len(series_rows) > 1
+            else f"{name}: {short(values[0])}."
+        )
+    if len(measured) < len(rows):
+        parts.append("Hollow diamonds are published values from other hardware.")
+    return " ".join(parts)
+
+
+def finding(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = False) -> str:
+    """Returns the caption: the best measured point, and the meaning of diamonds."""
+    measured = [row for row in rows if row[7] == MEASURED]
+    if not measured:
+        return ""
+    best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
+    text = f"{'Least' if least_wins else 'Greatest'}: {best[1]}, {'≥ ' if best[6] else ''}{short(best[3])} {unit}."
+    return text + (" Hollow diamonds: published values, other hardware." if len(measured) < len(rows) else "")
+
+
+def by_series(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
+    rowsby_series: dict[str, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        rowsby_series.setdefault(str(row[1]), []).append(row)
+    return rowsby_series
+
 
 #: Height of a row in pixels.
 STEP = 36
@@ -132,69 +194,7 @@ def dot_spec(
     return {"layer": layers}
 
 
-_P99 = Column("p99", "99th percentile RTT, µs")
-
-
-def one_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a dot plot for each traffic whose maximum was measured with one packet size.
-
-    Args:
-        results: results of throughput.
-        order: all series of the page.
-    """
-    figures = []
-    groups = grouped(maxima(results), lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
-    for place, ((metric, _), group) in enumerate(groups.items()):
-        if len({traffic(result).packet_size for result in group}) > 1:
-            continue
-        key, y = traffic(group[0]), Column("rate", f"{metric}, Mpps")
-        rows = [point for result in group for point in _rate(result, float(key.packet_size))]
-        figures += _figure(
-            f"one-size-{place}", "size", f"{METRIC_NAMES[metric].capitalize()}: {key.say()}", rows, (SIZE, y), order
-        )
-    return figures
-
-
-def one_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a dot plot for each traffic that several paths were offered at one rate, such as table 5.2 of A1.
-
-    Args:
-        results: results of throughput.
-        order: all series of the page.
-    """
-    fixed = [result for result in results if result.metric == "fixed" and result.frames.loss_event_count is None]
-    figures = []
-    for place, group in enumerate(grouped(fixed, _any_rate).values()):
-        paths = [path_of(result) for result in group]
-        if len(paths) < 2 or len(set(paths)) < len(paths):
-            continue
-        key, y = traffic(group[0]), Column("received", "received, Mpps")
-        rows = [point for result in group for point in _rate(result, _offered(result))]
-        figures += _figure(f"one-load-{place}", "load", f"Received: {key.say()}", rows, (OFFERED, y), order)
-    return figures
-
-
-def one_time(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a dot plot for each traffic whose round trips were measured with one packet size and at one load.
-
-    Args:
-        results: results of both dimensions.
-        order: all series of the page.
-    """
-    times = of_kind(results, Latency)
-    several = covered(results)
-    figures = []
-    for place, group in enumerate(grouped(times, lambda item: traffic(item)._replace(packet_size=0)).values()):
-        if len({traffic(result).packet_size for result in group}) > 1 or _any_rate(group[0]) in several:
-            continue
-        key, y = traffic(group[0]), Column("rtt", "median RTT, µs")
-        rows = [point for result in group if (point := _time(result, float(key.packet_size))) is not None]
-        title = f"Median round-trip time: {key.say()}"
-        figures += _figure(f"one-time-{place}", "latency", title, rows, (SIZE, y, _P99), order)
-    return figures
-
-
-def _figure(
+def dot_plot(
     id_: str,
     kind: str,
     title: str,
@@ -202,7 +202,7 @@ def _figure(
     columns: tuple[Column, ...],
     order: Sequence[str],
 ) -> list[Figure]:
-    unit = "µs" if kind == "latency" else "Mpps"
+    unit = columns[1].title.rpartition(", ")[2]
     drawn = dot_rows(rows, unit, least_wins=unit == "µs")
     if not drawn:
         return []
@@ -210,26 +210,3 @@ def _figure(
     spec = dot_spec(columns[1], drawn, order, *columns[2:])
     height = STEP * (1 + max(row[9] for row in drawn))
     return [Figure(id_, kind, title, text, spec, dot_columns(*columns), drawn, aria, height=height)]
-
-
-def _time(result: Result, x: float) -> tuple[Any, ...] | None:
-    point, p99 = (
-        row(result, x, result.round_trips.rtt_p50_ns, 1e-3, least=False),
-        number(result, result.round_trips.rtt_p99_ns),
-    )
-    return None if point is None else (*point, scaled(p99, 1e-3))
-
-
-def _any_rate(result: Result) -> Traffic:
-    return traffic(result)._replace(rate="")
-
-
-def _offered(result: Result) -> float:
-    pps = result.point.rate.pps
-    return (result.frames.offered_pps or 0.0) / 1e6 if pps is None else pps * result.point.senders / 1e6
-
-
-def _rate(result: Result, x: float) -> list[tuple[Any, ...]]:
-    """Returns the measured and the published rates of a result; none without a measured rate."""
-    point = row(result, x, result.frames.throughput_pps, 1e-6)
-    return [] if point is None else [point, *published_rows(result, x, 1e-6)]
