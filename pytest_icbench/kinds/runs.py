@@ -16,8 +16,8 @@ from pytest_icbench.kinds.startup.startup_summary import recompute_startup
 from pytest_icbench.kinds.throughput import throughput_run
 from pytest_icbench.measure.case_progress import OnProgress
 from pytest_icbench.measure.comparing import Criteria
-from pytest_icbench.measure.cpu_allocations import by_cpu_allocation
 from pytest_icbench.measure.estimate import Extent
+from pytest_icbench.measure.functions import by_cpu_allocation
 from pytest_icbench.measure.method import Method
 from pytest_icbench.measure.noisy_neighbours import FEWEST_PAIRS, with_effect
 from pytest_icbench.measure.part import Part

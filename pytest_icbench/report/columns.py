@@ -191,6 +191,7 @@ COLUMNS = (
     Column("against the baseline{or_base}", "", _change, In.MARKDOWN),
     Column("values", "", _figures_with_metric, In.PAGE),
     Column("mean frame", "", mean_frame, In.PAGE, phrase="frames of {text} B on average"),
+    Column("train", "", train, In.THROUGHPUT | In.PAGE, phrase="{text} frames back to back"),
     Column("loss", "%", loss, _BOTH),
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
     Column("loss events", "", lambda result: remarks.describe_losses(result, 0) or "", In.PAGE),

@@ -86,9 +86,7 @@ def _families(
         yield f"icbench_side_by_side{end}_ratio", "ratio", f"Value over that of its base{end_text}.", change
     loss = _plain(results, lambda result: result.frames.frame_loss_ratio)
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
-    created = _plain(
-        results, lambda result: None if result.startup.startup_ns is None else result.startup.startup_ns / 1e9
-    )
+    created = _plain(results, lambda result: None if result.startup_ns is None else result.startup_ns / 1e9)
     yield "icbench_startup_seconds", "seconds", "Time to create a container, median over those of a case.", created
     launches = _plain(results, lambda result: result.launches)
     yield "icbench_launches", "", "Number of launches of the values.", launches

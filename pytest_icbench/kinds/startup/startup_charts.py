@@ -30,7 +30,7 @@ def startup_charts(results: Sequence[Result], order: Sequence[str]) -> list[Figu
         results: results of all dimensions.
         order: all series of the page.
     """
-    started = in_order((result for result in results if result.startup.startups is not None), order)
+    started = in_order((result for result in results if result.containers.startups is not None), order)
     figures = []
     for number, (title, rows_of, columns, text) in enumerate(
         (
@@ -47,8 +47,8 @@ def startup_charts(results: Sequence[Result], order: Sequence[str]) -> list[Figu
 
 def _trips(result: Result) -> list[tuple[Any, ...]]:
     """Returns the distribution of first round trips. A client without an answer has no row, but counts."""
-    assert result.startup.startups is not None
-    trips = result.startup.startups.first_trip_ns
+    assert result.containers.startups is not None
+    trips = result.containers.startups.first_trip_ns
     known = sorted(trip for trip in trips if trip)
     width = -(-len(known) // MOST_POINTS) or 1
     places = sorted({*range(width - 1, len(known), width), *([len(known) - 1] if known else [])})
@@ -67,8 +67,8 @@ def _text_of_trips(rows: Sequence[tuple[Any, ...]], _columns: Sequence[Column]) 
 
 
 def _times(result: Result) -> list[tuple[Any, ...]]:
-    assert result.startup.startups is not None
-    times = result.startup.startups.total_ns
+    assert result.containers.startups is not None
+    times = result.containers.startups.total_ns
     width = -(-len(times) // MOST_POINTS) or 1
     rows = []
     for begin in range(0, len(times), width):
@@ -79,7 +79,7 @@ def _times(result: Result) -> list[tuple[Any, ...]]:
 
 
 def _memory(result: Result) -> list[tuple[Any, ...]]:
-    assert result.startup.startups is not None
+    assert result.containers.startups is not None
     return [
         (
             result.case,
@@ -88,7 +88,7 @@ def _memory(result: Result) -> list[tuple[Any, ...]]:
             _rounded(look.memory_bytes),
             float(f"{look.cpu_share * 100:.3g}"),
         )
-        for look in result.startup.startups.idle
+        for look in result.containers.startups.idle
     ]
 
 

@@ -98,7 +98,7 @@ def summarize_startup(
 def recompute_startup(recorded: Recorded) -> Measurement:
     """Recomputes a measurement from the time of each container. Raises DamagedData without these times."""
     whole = recorded.whole
-    startups = whole.startup.startups
+    startups = whole.containers.startups
     if startups is None:
         raise DamagedData(f"{whole.case}: the result has no containers")
     measurement = summarize_startup(

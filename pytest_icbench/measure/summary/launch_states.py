@@ -17,7 +17,7 @@ from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure, ov
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import kept
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.state_level import StateLevel
+from pytest_icbench.model.measurement import StateLevel
 from pytest_icbench.stats.states import find_states, geometric_mean, has_changed
 
 #: A launch of the case, and the one of the reference link that ran next to it; either can be missing.
