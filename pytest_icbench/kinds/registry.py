@@ -6,12 +6,14 @@ from __future__ import annotations
 from pytest_icbench.kinds.application.application_kind import APPLICATION
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.kinds.latency.latency_kind import LATENCY
+from pytest_icbench.kinds.search.search_kind import SEARCH
 from pytest_icbench.kinds.startup.startup_kind import STARTUP
+from pytest_icbench.kinds.throughput.throughput_kind import THROUGHPUT
 from pytest_icbench.model.result import Result
 
-KINDS = (LATENCY, APPLICATION, STARTUP)
+KINDS = (THROUGHPUT, SEARCH, LATENCY, APPLICATION, STARTUP)
 
 
-def kind_of(result: Result) -> Kind | None:
-    """Returns the kind of a result; None for a kind without a row."""
-    return next((kind for kind in KINDS if kind.figures is type(result.figures)), None)
+def kind_of(result: Result) -> Kind:
+    """Returns the kind of a result."""
+    return next(kind for kind in KINDS if kind.figures is type(result.figures))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from pytest_icbench.measure.summary.rounds import over
+from pytest_icbench.measure.summary.launch_log import over
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.cpu_allocation import CpuAllocation
 from pytest_icbench.model.function_facts import FunctionWork
@@ -26,7 +26,7 @@ def by_cpu_allocation(
     """
     if works is None or not case.one_cpu or not launches:
         return None if works is None else tuple(works)
-    if not case.cpu_allocations or case.rate.is_search or case.rate.is_sweep:
+    if not case.cpu_allocations or case.rate.varies:
         alone = ()  # its launches are of another path, or at other loads
     cpu_ns = sum(work.cpu_ns or 0 for work in works)
     cpu_allocations = case.cpu_allocations or (CpuAllocation(),) * len(works)

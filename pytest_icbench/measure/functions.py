@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_icbench.errors import Invalid
-from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.launch.launcher import run_launch
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model import flows
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms, FunctionWork

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pytest_icbench.measure.summary.figures import PERCENTILES
+from pytest_icbench.measure.summary.frame_figures import PERCENTILES
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import kept
 from pytest_icbench.model.launch import Launch

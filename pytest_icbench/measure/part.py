@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pytest_icbench.measure.stopping import fewest_launches
-from pytest_icbench.measure.summary.gathered import LaunchLog
+from pytest_icbench.measure.summary.launch_log import LaunchLog
 from pytest_icbench.model.settings import Settings
 
 

@@ -7,8 +7,11 @@ The case is the first column of every report. It is not in this table, since eac
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import main_figure, main_unit, number
+from pytest_icbench.display.rates import mean_frame, rate, rate_columns
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.registry import KINDS, kind_of
+from pytest_icbench.kinds.search.search_columns import bounds
+from pytest_icbench.kinds.throughput.throughput_columns import train
 from pytest_icbench.model import disturbed
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
@@ -25,42 +28,10 @@ def columns(where: In) -> list[Column]:
     return [column for column in COLUMNS if where in column.shown]
 
 
-def rate(result: Result) -> str:
-    """Returns the rate in Mpps, after ``≥`` if it is "at least"."""
-    pps = number(result, result.frames.throughput_pps)
-    if pps is None:
-        return ""
-    return ("≥" if result.at_least else "") + remarks.mpps(pps)
-
-
-def interval(result: Result) -> str:
-    """Returns the interval of the rate; empty for a searched rate."""
-    pps = number(result, result.frames.throughput_pps)
-    if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
-        return ""
-    return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
-
-
-def bounds(result: Result) -> str:
-    """Returns the bounds of a searched rate, which RFC 9971 requires in every report."""
-    return remarks.bounds(result, "..")
-
-
 def gbps(result: Result) -> str:
     """Returns the rate in Gbit/s."""
     gbps = number(result, result.frames.throughput_gbps)
     return "" if gbps is None else f"{gbps:.2f}" if gbps >= 1 else f"{gbps:.4f}"
-
-
-def mean_frame(result: Result) -> str:
-    """Returns the mean length of a mix's frames in bytes; empty where all frames have one length."""
-    mean_bytes = number(result, result.frames.mean_frame_bytes)
-    return "" if mean_bytes is None or result.point.traffic.mix is None else f"{mean_bytes:.1f}"
-
-
-def train(result: Result) -> str:
-    """Returns the frames of the longest train without loss."""
-    return remarks.longest_train(result) or ""
 
 
 def loss(result: Result) -> str:
@@ -129,15 +100,8 @@ def judged(result: Result) -> str:
 
 def _figure(result: Result) -> str:
     """Returns the main value with its unit and metric."""
-    if result.is_number and result.rates.back_to_back is not None:
-        return f"{train(result)} frames back to back"
-    own = kind_of(result)
-    return "" if main_figure(result) is None else (own.value if own else _rate_and_metric)(result)
-
-
-def _rate_and_metric(result: Result) -> str:
-    frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""
-    return f"{rate(result)} Mpps {result.metric}{frames}"
+    known = main_figure(result) is not None or (result.is_number and train(result))
+    return kind_of(result).value(result) if known else ""
 
 
 def _figure_and_ratio(result: Result) -> str:
@@ -148,15 +112,14 @@ def _figure_and_ratio(result: Result) -> str:
 def _interval_of_figure(result: Result) -> str:
     """Returns the interval of the main value; for a searched rate its relevant bounds."""
     main = main_figure(result)
-    if main is None or result.rates.back_to_back is not None:
+    if main is None:
         return ""
-    if remarks.is_search(result):
-        return f"bounds {remarks.bounds(result)}" if remarks.bounds(result) else ""
+    if result.figures.BRACKETED:
+        return f"bounds {bounds(result, ' to ')}" if bounds(result) else ""
     if main.low is None or main.high is None:
         return ""
-    factor, own = main_unit(result)[1], kind_of(result)
-    low, high = (own.short(end * factor) if own else remarks.mpps(end) for end in (main.low, main.high))
-    return f"{low} to {high}"
+    factor, shown = main_unit(result)[1], kind_of(result).short
+    return f"{shown(main.low * factor)} to {shown(main.high * factor)}"
 
 
 def _change(result: Result) -> str:
@@ -185,11 +148,6 @@ def _change_and_values(result: Result) -> str:
 def _line_rate(result: Result) -> str:
     """Returns the rate of a throughput case; empty for a latency case, whose rate is only the offered load."""
     return f"{rate(result)} Mpps" if result.figures.SAYS_METRIC and rate(result) else ""
-
-
-def _line_interval(result: Result) -> str:
-    """Returns the interval of a rate, or its bounds."""
-    return (bounds(result) or interval(result)) if result.figures.SAYS_METRIC else ""
 
 
 def _line_loss(result: Result) -> str:
@@ -223,22 +181,16 @@ _ALL = _BOTH | In.APPLICATION | In.STARTUP
 #: All columns in their order.
 COLUMNS = (
     Column("rate", "", _line_rate, In.LINE),
-    *(column for kind in KINDS for column in kind.columns),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
-    Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
-    Column("interval", "", _line_interval, In.LINE),
+    *(column for kind in KINDS for column in kind.columns),
     Column("loss", "", _line_loss, In.LINE),
-    Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
-    Column("mean frame", "B", mean_frame, _BOTH),
-    Column("interval", "", interval, In.THROUGHPUT),
-    Column("bounds", "", bounds, In.THROUGHPUT),
+    *rate_columns(In.LATENCY),
     Column("Gbit/s", "", gbps, In.THROUGHPUT),
     Column("value", "", _figure_and_ratio, In.MARKDOWN),
     Column("interval", "", _interval_of_figure, In.MARKDOWN),
     Column("against the baseline{or_base}", "", _change, In.MARKDOWN),
     Column("values", "", _figures_with_metric, In.PAGE),
     Column("mean frame", "", mean_frame, In.PAGE, phrase="frames of {text} B on average"),
-    Column("train", "", train, In.THROUGHPUT | In.PAGE, phrase="{text} frames back to back"),
     Column("loss", "%", loss, _BOTH),
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
     Column("loss events", "", lambda result: remarks.describe_losses(result, 0) or "", In.PAGE),

@@ -66,7 +66,7 @@ def question(results: Sequence[Result]) -> str:
 def _question_of_paths(results: Sequence[Result]) -> str:
     paths = _several(map(path_of, results))
     kinds = {kind_of(result) for result in results}
-    if len(kinds) == 1 and (kind := kinds.pop()) is not None and kind.question is not None:
+    if len(kinds) == 1 and (kind := kinds.pop()).question is not None:
         return kind.question.format(paths=", ".join(paths))
     loads = _loads(results)
     if len(paths) == 1:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from pytest_icbench.display.rates import each_way, rate
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.case import GSO
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import host_states, remarks
-from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
+from pytest_icbench.report.columns import ratio, to_plain
 from pytest_icbench.report.line import label, shared
 from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.wording import counted, show
@@ -67,10 +68,8 @@ _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
         "both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)",
     ),
     *((_of_kind(kind, has), text) for kind in KINDS for has, text in kind.legend),
-    (train, "train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)"),
 )
 _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
-    (bounds, "bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)"),
     (
         lambda result: result.point.api == GSO,
         (
@@ -146,7 +145,7 @@ def _on_the_host(result: Result) -> Iterator[Note]:
         yield Note("disturbed", f"({disturbed.removeprefix('disturbed: ')})", disturbed)
     if stepped := remarks.clock_step(result):
         yield Note(stepped)
-    if ways := remarks.each_way(result):
+    if ways := each_way(result):
         yield Note("each direction", f"({ways})", f"each direction: {ways}")
     if levels := host_states.levels(result):
         yield Note("states of the host", f"({levels.partition(': ')[2]})", levels)
@@ -160,15 +159,13 @@ def _on_the_host(result: Result) -> Iterator[Note]:
 
 
 def _on_the_load(result: Result) -> Iterator[Note]:
-    own = kind_of(result)
     for text in (
         remarks.crowding(result),
         remarks.lost_by_hop(result),
         remarks.side_by_side(result),
         remarks.noisy_neighbour_effect(result),
         remarks.load_changes(result),
-        remarks.back_to_back(result),
-        *(own.remarks(result) if own else ()),
+        *kind_of(result).remarks(result),
         remarks.describe_losses(result, remarks.FEW_EVENTS),
     ):
         if text:
@@ -184,8 +181,6 @@ def _on_the_launches(result: Result) -> Iterator[Note]:
         launches = f"{unsettled} of {counted(result.launches, 'launch')}"
         end = "did not become stationary; see --icbench-max-warmup"
         yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")
-    if result.is_number and result.searched.search is not None and result.searched.search.evidence:
-        yield Note(result.searched.search.evidence)
     if result.reference_evidence:
         yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
     if result.repeated:

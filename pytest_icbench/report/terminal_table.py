@@ -33,18 +33,17 @@ def table(results: Sequence[Result]) -> list[str]:
     hosts = list(dict.fromkeys(result.host for result in apart))
     groups: dict[tuple[str, str, str | None], list[Result]] = {}
     for result in sorted(apart, key=lambda result: hosts.index(result.host)):
-        own = kind_of(result)
-        key = own.table(result) if own else result.dimension, result.metric, result.host
+        key = kind_of(result).table(result), result.metric, result.host
         groups.setdefault(key, []).append(result)
     lines: list[str] = []
     for (kind, metric, host), group in groups.items():
         if lines:
             lines.append("")
         on = f" on {host}" if host else ""
-        title = _TITLES.get(kind, "{kind}").format(kind=kind, metric=metric)
+        title = _TITLES[kind].format(kind=kind, metric=metric)
         own = kind_of(group[0])
-        lines += _group(title + on, metric, group, own.shown if own else In.THROUGHPUT)
-        for further, has, shown in own.further if own else ():
+        lines += _group(title + on, metric, group, own.shown)
+        for further, has, shown in own.further:
             if having := list(filter(has, group)):
                 lines += ["", *_group(f"{further}{on}", metric, having, shown)]
     legend = [line for text in host_legend(results) for line in wrapped(text, WIDTH)]

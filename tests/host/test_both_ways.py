@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import DirectionResult, PairResult

@@ -18,7 +18,7 @@ from pytest_icbench.measure.launch.culprit import switch_first
 from pytest_icbench.measure.launch.disturbance import why_disturbed
 from pytest_icbench.measure.launch.processes import workload_error
 from pytest_icbench.measure.launch.steal import StealTrack
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.application import ApplicationLaunch, ApplicationRun, ClientFigures
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.interference import Interference
@@ -102,11 +102,12 @@ def run_application(
     settings: Settings,
     *,
     index: int = 0,
+    **_others: object,
 ) -> Launch:
     """Runs one launch of an application on every pair of a rig at once. No rate is told before its end.
 
     Args:
-        index: number of the launch in its case, from 0.
+        index: number of the launch in its case, from 0. Other arguments of ``run_launch`` have no effect.
 
     Raises:
         WorkloadError: a server does not listen, speaks another protocol, answers wrongly or leaves; a client fails,

@@ -6,20 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_icbench.measure.summary.bottleneck import BUSY_SHARE, STEAL_SHARE, Bottleneck
-from pytest_icbench.measure.summary.rounds import over
+from pytest_icbench.measure.summary.launch_log import over
 from pytest_icbench.model.application import ApplicationLaunch, of_application
 from pytest_icbench.model.figures import Application, kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import Estimate, median
-
-#: The metric of an application's rate: its client asks again when it has its answer, so the path sets the pace; or it
-#: asks at a rate of its own.
-CLOSED_LOOP, OPEN_LOOP = "closed-loop", "open-loop"
-
-
-def application_metric(open_loop: bool) -> str:
-    """Returns the metric of an application, also of one that has had no launch."""
-    return OPEN_LOOP if open_loop else CLOSED_LOOP
 
 
 def application_figures(launches: Sequence[Launch]) -> Application:

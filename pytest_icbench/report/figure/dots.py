@@ -12,7 +12,6 @@ from pytest_icbench.display.case_names import (
     grouped,
     main_figure,
     main_unit,
-    number,
     path_of,
     three,
     traffic,
@@ -114,15 +113,8 @@ def _row(result: Result, factor: float) -> tuple[Any, ...]:
     label = f"{'≥ ' if least else ''}{three(main * factor)}"
     low, high = (scaled(end, factor) for end in (main.low, main.high))
     row: tuple[Any, ...] = (result.case, path_of(result), scaled(main, factor), low, high, drawn)
-    own = kind_of(result)
-    text, *tail = (own.mark if own else _rate_mark)(result, label)
+    text, *tail = kind_of(result).mark(result, label)
     return (*row, text, MEASURED, *tail)
-
-
-def _rate_mark(result: Result, label: str) -> tuple[Any, ...]:
-    """Returns the text next to a rate."""
-    gbps = number(result, result.frames.throughput_gbps)
-    return (label + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"),)
 
 
 def _spec(paths: Sequence[str], order: Sequence[str], title: str, *, latency: bool) -> dict[str, Any]:

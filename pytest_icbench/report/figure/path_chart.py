@@ -13,11 +13,12 @@ from typing import Any
 
 from pytest_icbench.display.case_names import millions, number
 from pytest_icbench.display.chart import CASE, Column, Figure
+from pytest_icbench.display.rates import mpps
 from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.overview import REFERENCES
-from pytest_icbench.report.remarks import each_way, mpps, shares_cpus
+from pytest_icbench.report.remarks import shares_cpus
 
 _COLUMNS = (
     CASE,
@@ -116,9 +117,8 @@ def _limits(result: Result) -> set[str]:
         return set()
     if result.bottleneck == "ring":
         return {"ring out" if "lost" in result.bottleneck_evidence else "ring in"}
-    own = kind_of(result)
-    if result.bottleneck == "endpoint" and own and own.limiting_ends:
-        return set(own.limiting_ends)
+    if result.bottleneck == "endpoint" and (ends := kind_of(result).limiting_ends):
+        return set(ends)
     if result.bottleneck == "endpoint":
         return {"receiver" if "receiver" in result.bottleneck_evidence else "sender"}
     if result.bottleneck == "host":
@@ -209,19 +209,7 @@ def _arrows(result: Result) -> tuple[str, str]:
     )
     if full:
         refused += f", {millions(full)} times full"
-    if (own := kind_of(result)) is not None:
-        return own.ways(result, refused)
-    pps = number(result, result.frames.throughput_pps)
-    lost = f"lost {millions(result.frames.lost)}"
-    if result.frames.sent:
-        lost += f" ({result.frames.lost / result.frames.sent:.2%})" if result.frames.lost else ""
-    lost += f", acl_drops {millions(result.frames.acl_drops)}" if result.frames.acl_drops else ""
-    if pps is None:
-        return refused, lost
-    sent = pps * result.frames.sent / result.frames.received if result.frames.received else pps
-    if ways := each_way(result):
-        return f"{mpps(sent)} Mpps sent both ways at once, {refused}", f"{mpps(pps)} Mpps received: {ways}"
-    return f"{mpps(sent)} Mpps sent, {refused}", f"{mpps(pps)} Mpps received, {lost}"
+    return kind_of(result).ways(result, refused)
 
 
 def _switch_counters(result: Result) -> tuple[str, str]:

@@ -97,7 +97,6 @@ def _ranks(ranked: Ranked, dimension: str) -> Section:
 #: All sections in their order.
 SECTIONS = (
     Section("change", "Before and after", lambda page: forest_figures(comparisons(page.results)), "first"),
-    Section("rates", "Rate", lambda page: dots.dot_charts(page.results, page.order, "throughput"), "first"),
     *(_ranks(kind.ranked, kind.figures.DIMENSION) for kind in KINDS if kind.ranked is not None),
     Section(
         "load",

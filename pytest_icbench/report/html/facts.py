@@ -21,21 +21,17 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
     """
     treatment, identity = result.treatment, result.identity
     switch: dict[str, Any] = dict(treatment.get("switch") or {})
-    own = kind_of(result)
     facts: list[tuple[str, object]] = [
         ("verdict", _joined(result.verdict, result.reason)),
         ("evidence", result.evidence),
         ("value", (figure := figure_text(result)) and _joined(figure, result.metric)),
-        ("relevant bounds", remarks.relevant_bounds(result)),
-        ("search", result.searched.search and result.searched.search.evidence),
-        ("back to back", remarks.back_to_back(result)),
+        *kind_of(result).facts(result),
         ("losses", remarks.describe_losses(result)),
         ("lost by hop", remarks.lost_by_hop(result)),
         ("chain", remarks.crowding(result)),
         ("functions on one CPU", remarks.side_by_side(result)),
         ("noisy neighbour", remarks.noisy_neighbour_effect(result)),
         ("changes of the load", remarks.load_changes(result)),
-        *(own.facts(result) if own else ()),
         ("limited by", _joined(result.bottleneck, result.bottleneck_evidence)),
         ("disturbed", remarks.disturbance(result)),
         ("clock", remarks.clock_step(result)),

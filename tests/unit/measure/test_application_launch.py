@@ -11,9 +11,10 @@ from pytest_icbench.driver.application.protocol import SendRequest
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.application.registry import application
 from pytest_icbench.errors import WorkloadError
+from pytest_icbench.kinds.runs import METHODS
 from pytest_icbench.measure.launch import application as launch_module
 from pytest_icbench.measure.launch.application import run_application, why_wrong
-from pytest_icbench.measure.summary.gathered import LaunchLog
+from pytest_icbench.measure.summary.launch_log import LaunchLog
 from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.application import ApplicationLoad, ApplicationRun, ClientFigures
 from pytest_icbench.model.case import Case
@@ -186,7 +187,8 @@ def test_a_client_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(*launches: Launch) -> Measurement:
-    return summarize(CASE, SETTINGS, LaunchLog(launches=list(launches)), Environment("dedicated", ()))
+    log = LaunchLog(launches=list(launches))
+    return summarize(METHODS[CASE.kind].summary, CASE, SETTINGS, log, Environment("dedicated", ()))
 
 
 def test_the_measurement_has_operations_times_and_costs() -> None:

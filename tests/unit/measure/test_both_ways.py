@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.kinds.recompute import recounted
+from pytest_icbench.display.rates import each_way
 from pytest_icbench.measure.launch.commands import commands, pair_of
 from pytest_icbench.measure.launch.validity import generator_bound
-from pytest_icbench.measure.strategy.soak import loss_events
+from pytest_icbench.measure.soak import loss_events
+from pytest_icbench.measure.summary.recorded import recounted
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report import remarks
 from tests.unit.scripted_rig import FAST, FRAMES, ScriptedRig, one, run, silent_from
 
 BOTH = Case("veth", Frames(Traffic(both=True)), api="udp")
@@ -72,8 +72,7 @@ def test_a_result_has_the_sum_and_each_direction() -> None:
     assert [(pair.pair, pair.direction) for pair in found.per_pair] == [(1, "ab"), (1, "ba"), (2, "ab"), (2, "ba")]
     assert found.fairness == pytest.approx(BACK / THERE)
     assert (
-        remarks.each_way(found)
-        == "a to b 0.099 Mpps, 120 of 12,000 frames lost; b to a 0.100 Mpps, 12 of 12,000 frames lost"
+        each_way(found) == "a to b 0.099 Mpps, 120 of 12,000 frames lost; b to a 0.100 Mpps, 12 of 12,000 frames lost"
     )
     assert run(ScriptedRig(), repeats=1).per_direction == ()
 

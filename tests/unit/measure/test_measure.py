@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.measure.measure import measure
-from pytest_icbench.measure.progress import Progress
+from pytest_icbench.kinds.runs import measure
+from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

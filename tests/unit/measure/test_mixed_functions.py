@@ -16,7 +16,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.cpu_allocations import by_cpu_allocation
 from pytest_icbench.measure.functions import too_cheap
 from pytest_icbench.measure.launch.commands import commands
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms, FunctionWork

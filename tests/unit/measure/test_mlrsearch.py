@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure import mlrsearch
-from pytest_icbench.measure.mlrsearch import ASKED_AGAIN, OutOfTime, Tried, check_library, find_bounds
+from pytest_icbench.kinds.search import mlrsearch
+from pytest_icbench.kinds.search.mlrsearch import ASKED_AGAIN, OutOfTime, Tried, check_library, find_bounds
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import PRESETS, Goal, goal_of
 from pytest_icbench.model.settings import Settings
@@ -270,7 +270,7 @@ def test_a_preset_that_does_not_fit_is_named(rate: Rate, wanted: dict[str, Any],
 
 def test_a_missing_library_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "MLRsearch", None)
-    monkeypatch.setattr("pytest_icbench.measure.mlrsearch.find_spec", lambda name: None)
+    monkeypatch.setattr("pytest_icbench.kinds.search.mlrsearch.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pip install 'MLRsearch>=1\.2\.1'"):
         check_library()
     with pytest.raises(UsageError, match="MLRsearch"):

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.measure import measure
-from pytest_icbench.measure.mlrsearch import Bounds
-from pytest_icbench.measure.progress import Progress
+from pytest_icbench.kinds.runs import measure
+from pytest_icbench.kinds.search import search_run
+from pytest_icbench.kinds.search.mlrsearch import Bounds
+from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.measure.side import Side
-from pytest_icbench.measure.strategy import search
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import PairCounts
 from pytest_icbench.model.load import Frames
@@ -198,7 +198,7 @@ def test_when_time_runs_out_the_result_says_what_was_proven() -> None:
 
 def test_bounds_that_are_still_apart_are_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds = Bounds(2.9e6, 3.1e6, 2.9e6, False, (2.9e6, 3.1e6))
-    monkeypatch.setattr(search, "find_bounds", lambda *_: bounds)
+    monkeypatch.setattr(search_run, "find_bounds", lambda *_: bounds)
     found = find(Model(3e6), Model(15e6))
     assert (found.verdict, found.ended_by, found.lower_bound) == (None, "max-duration", False)
     assert found.frames.throughput_pps == Estimate(2.9e6, 2.9e6, 3.1e6)
@@ -208,7 +208,7 @@ def test_bounds_that_are_still_apart_are_a_result(monkeypatch: pytest.MonkeyPatc
 
 def test_a_lower_bound_alone_is_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds = Bounds(2.9e6, None, 2.89e6, False, (2.9e6, 3.2e6))
-    monkeypatch.setattr(search, "find_bounds", lambda *_: bounds)
+    monkeypatch.setattr(search_run, "find_bounds", lambda *_: bounds)
     found = find(Model(3e6), Model(15e6))
     assert (found.verdict, found.ended_by, found.lower_bound) == (None, "max-duration", True)
     assert (found.frames.throughput_pps, found.generator_bound) == (Estimate(2.89e6, 2.89e6), False)

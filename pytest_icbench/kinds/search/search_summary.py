@@ -6,19 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.measure.mlrsearch import Bounds
-from pytest_icbench.measure.reference import REFERENCES
-from pytest_icbench.measure.summary.bottleneck import (
-    BUSY_SHARE,
-    NEGLIGIBLE_LOSS,
-    Bottleneck,
-    LoadIndicators,
-    find_bottleneck,
-)
-from pytest_icbench.measure.summary.figures import with_rate
-from pytest_icbench.measure.summary.summarize import Environment, line_pps
+from pytest_icbench.kinds.search.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
+from pytest_icbench.measure.summary.bottleneck import BUSY_SHARE, NEGLIGIBLE_LOSS, Bottleneck
+from pytest_icbench.measure.summary.frame_figures import as_kind, frame_figures, with_rate
+from pytest_icbench.measure.summary.recorded import Recorded, split_valid
+from pytest_icbench.measure.summary.summarize import Environment, Summary, bottleneck_of, load_indicators, summarize
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.endpoint import Veth
+from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.figures import Search
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import exact_percent
@@ -26,6 +21,9 @@ from pytest_icbench.model.search_goal import Goal
 from pytest_icbench.model.trials import SearchLog, Trial
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import Estimate
+
+#: The figures of the launches at the lower bound.
+SEARCH = Summary(lambda case, log: as_kind(Search, frame_figures(case, log.launches)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +82,7 @@ def with_search(case: Case, measurement: Measurement, outcome: SearchOutcome, ar
         confidence=None,
         dependence=None,
         drift=None,
+        levels=tuple(replace(level, values=()) for level in measurement.levels),  # trials are of several loads
         ended_by=finding.ended_by,
         per_launch=tuple(kept[index] for index in sorted(kept)),
         generator_bound=finding.generator,
@@ -191,17 +190,11 @@ def _limit(case: Case, outcome: SearchOutcome, bounds: Bounds, finding: _Finding
     launches = [launch for trial, launch in outcome.at(bounds.upper_pps, case.senders) if not trial.good]
     if not launches:
         return Bottleneck("unknown", "no load was measured at which it loses more", finding.limited)
-    indicators = LoadIndicators.of(launches, line_pps(case, around))
+    indicators = load_indicators(case, launches, around)
     lost = max(indicators.dropped_share, indicators.loss_share)
     if lost <= NEGLIGIBLE_LOSS and not indicators.refusing and (indicators.busy_share or 0.0) < BUSY_SHARE:
         return Bottleneck("unknown", f"{lost:.3%} are lost at the upper bound, too few to tell where", finding.limited)
-    return find_bottleneck(
-        indicators,
-        maximum=True,
-        switched=case.switch not in REFERENCES,
-        kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),
-        shared=around.shared,
-    )
+    return bottleneck_of(case, indicators, around)
 
 
 def _search(outcome: SearchOutcome, finding: _Finding, pairs: int) -> SearchLog:
@@ -233,3 +226,70 @@ def _mpps(load_pps: float, pairs: int) -> str:
 
 def _goal(goal: Goal) -> str:
     return f"{exact_percent(goal.loss_ratio)} %"
+
+
+def recompute_search(recorded: Recorded) -> Measurement:
+    """Repeats the search with the recorded answer to each load. Raises DamagedData if a trial has no launch."""
+    search, case, settings = recorded.whole.searched.search, recorded.case, recorded.settings
+    if search is None:  # it did not begin
+        return recorded.summarized(SEARCH)
+    goal, senders = settings.goal(case.rate), case.senders
+    launches = _of_trials(search, recorded.launches, recorded.reference)
+    of_case = [(trial, launch) for trial, launch in zip(search.trials, launches, strict=True) if trial.of == "case"]
+    bounds = fails = None
+    if search.least_pps is not None and search.greatest_pps is not None:
+        bounds = _bounds_of(goal, search, senders, of_case)
+        asked = _after_the_last_of_the_case(search)
+        fails = 2 * sum(trial.good for trial in asked) < len(asked) if asked else None
+    lower = bounds.lower_pps * senders if bounds and bounds.lower_pps is not None else None
+    at_bound = {id(launch) for trial, launch in of_case if trial.load_pps == lower}
+    figures = [launch for launch in recorded.launches if id(launch) in at_bound]
+    others = [launch for launch in recorded.launches if id(launch) not in at_bound]
+    log = recorded.log(figures, others, "unfinished", "lossy", "generator-bound")
+    outcome = SearchOutcome(
+        goal=goal,
+        bounds=bounds,
+        least_pps=None if search.least_pps is None else search.least_pps / senders,
+        greatest_pps=None if search.greatest_pps is None else search.greatest_pps / senders,
+        calibrated_on=search.calibrated_on,
+        reference_fails=fails,
+        limit_s=settings.search_limit_s,
+        trials=search.trials,
+        launches=launches,
+    )
+    return with_search(case, summarize(SEARCH, case, settings, log, recorded.around), outcome, recorded.around)
+
+
+def _bounds_of(goal: Goal, search: SearchLog, senders: int, ran: Sequence[tuple[Trial, Launch]]) -> Bounds:
+    """Returns the bounds of the recorded trials on the case. The first one calibrated if no reference link did."""
+    answers = iter([_tried(trial, launch) for trial, launch in (ran[1:] if search.calibrated_on == "case" else ran)])
+
+    def answer(_duration_s: float, _load_pps: float) -> Tried:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise OutOfTime from None
+
+    return find_bounds(goal, (search.least_pps or 0.0) / senders, (search.greatest_pps or 0.0) / senders, answer)
+
+
+def _of_trials(search: SearchLog, launches: Sequence[Launch], reference: Sequence[Launch]) -> list[Launch]:
+    """Returns the launch of each trial; launches are numbered as they ran. Raises DamagedData if some are missing."""
+    left = {
+        "case": iter(sorted(split_valid(launches)[0], key=lambda launch: launch.index)),
+        "reference": iter(sorted(reference, key=lambda launch: launch.index)),
+    }
+    try:
+        return [next(left[trial.of]) for trial in search.trials]
+    except StopIteration:
+        raise DamagedData("a search has more trials than launches") from None
+
+
+def _tried(trial: Trial, launch: Launch) -> Tried:
+    unsent = launch.total("not_offered") if trial.generator_bound else 0
+    return Tried(launch.total("scheduled"), launch.total("handled"), trial.effective_s, unsent)
+
+
+def _after_the_last_of_the_case(search: SearchLog) -> list[Trial]:
+    places = [place for place, trial in enumerate(search.trials) if trial.of == "case"]
+    return list(search.trials[places[-1] + 1 :]) if places else []

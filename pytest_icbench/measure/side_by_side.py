@@ -15,20 +15,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 
-from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import Invalid, ProvisionError, WorkloadError
+from pytest_icbench.measure.case_progress import OnProgress, Phase
 from pytest_icbench.measure.comparing import Criteria, Series, fewest_comparing, why_stop_comparing
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, launch_estimate_s
-from pytest_icbench.measure.progress import OnProgress, Phase
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.measured_rig import MeasuredRig
+from pytest_icbench.measure.repetition import Strategy
 from pytest_icbench.measure.side import Side
-from pytest_icbench.measure.strategy.repeat import Strategy
-from pytest_icbench.measure.summary.gathered import LaunchLog, main_figure
-from pytest_icbench.measure.summary.summarize import Environment, summarize
+from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure
+from pytest_icbench.measure.summary.launch_states import split_by_state
+from pytest_icbench.measure.summary.summarize import Environment, Summary, summarize
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.figures import BY_KIND
 from pytest_icbench.model.launch import Launch
-from pytest_icbench.model.measurement import CYCLES
+from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.decision import SESSION_ERROR, Allowance, Decision, decide_pairs
@@ -45,7 +45,8 @@ class PairStrategy(Strategy):
     Args:
         candidate: the candidate on its rig.
         base: its base on another rig.
-        criteria: what decides the comparison. Others are as those of ``Strategy``.
+        criteria: what decides the comparison.
+        summary: how launches of the case's kind become a measurement. Others are as those of ``Strategy``.
     """
 
     def __init__(
@@ -54,10 +55,11 @@ class PairStrategy(Strategy):
         base: Side,
         settings: Settings,
         criteria: Criteria,
+        summary: Summary,
         on_progress: OnProgress | None = None,
-        application: Application | None = None,
     ) -> None:
-        super().__init__(candidate, base, settings, on_progress, application)
+        super().__init__(candidate, base, settings, on_progress)
+        self._summary = summary
         self.base = base.rig
         self.base_id = base.case.id
         self.allowed = criteria.allowed
@@ -167,14 +169,13 @@ class PairStrategy(Strategy):
         if not self.case.one_way:
             return False
         return any(
-            summarize(self.case, self.settings, LaunchLog(launches=list(launches)), self._around(rig)).lower_bound
+            launches and self._summary.bottleneck(self.case, launches, self._around(rig)).lower_bound
             for launches, rig in ((self.gathered.launches, self.rig), (self.gathered.reference, self.base))
         )
 
     @staticmethod
     def _around(rig: MeasuredRig) -> Environment:
-        cpus = rig.placement.endpoints
-        return Environment(rig.placement.policy, tuple(rig.endpoints), shared=len(set(cpus)) < len(cpus))
+        return Environment(rig.placement.policy, tuple(rig.endpoints), shared=_shares_a_cpu(rig))
 
     def _decision(self, figure: str, figures: int) -> Decision:
         """Returns the decision on a figure. Raises Invalid if no pair of launches has two values."""
@@ -256,3 +257,71 @@ def _named(base: str) -> Iterator[None]:
         raise Invalid(invalid.reason, f"the base, {base}: {invalid.evidence}") from None
     except (ProvisionError, WorkloadError) as error:
         raise type(error)(f"the base, {base}: {error}") from None
+
+
+def measure_side_by_side(
+    summary: Summary,
+    candidate: Side,
+    base: Side,
+    settings: Settings,
+    criteria: Criteria,
+    on_progress: OnProgress | None = None,
+) -> tuple[Measurement, Measurement]:
+    """Measures a candidate beside its base.
+
+    Args:
+        summary: how launches of the case's kind become a measurement.
+        candidate: the candidate on its rig, running.
+        base: its base on another rig, paused. At the end the rigs are as before.
+        criteria: what decides the comparison.
+
+    Returns:
+        The candidate's measurement, with ``side_by_side``, and the base's. Both are INVALID if one of them is.
+
+    Raises:
+        WorkloadError: a process failed; with the tail of its log.
+        ProvisionError: a rig could not be built anew, paused or resumed.
+    """
+    strategy = PairStrategy(candidate, base, settings, criteria, summary, on_progress)
+    strategy.run_and_leave()
+    gathered = split_by_state(strategy.gathered)  # both sides in one state
+    logs = [
+        LaunchLog(
+            launches=launches,
+            rejected=rejected,
+            invalid=gathered.invalid,
+            faults=gathered.faults,
+            repeated=[launch for launch in gathered.repeated if launch.repeated == phase],
+            others=[replace(launch, repeated="case") for launch in gathered.others if launch.repeated == phase],
+            ended_by=gathered.ended_by,
+            started_at=gathered.started_at,
+            duration_s=gathered.duration_s,
+            clock_step_s=gathered.clock_step_s,
+        )
+        for launches, rejected, phase in (
+            (gathered.launches, gathered.rejected, "case"),
+            (gathered.reference, [], "reference"),
+        )
+    ]
+    now, then = (
+        summarize(summary, side.case, settings, log, side.environment(shared=_shares_a_cpu(side.rig)))
+        for side, log in zip((candidate, base), logs, strict=True)
+    )
+    return with_comparison(now, strategy.comparison), then
+
+
+def _shares_a_cpu(rig: MeasuredRig) -> bool:
+    """Whether two endpoints of a rig on one host have the same CPU."""
+    return len(set(rig.placement.endpoints)) < len(rig.placement.endpoints)
+
+
+def with_comparison(now: Measurement, comparison: SideBySide | None) -> Measurement:
+    """Returns the candidate's measurement with its comparison; unchanged without one."""
+    if comparison is None:
+        return now
+    return replace(
+        now,
+        side_by_side=comparison,
+        decision=comparison.decision,
+        ratio_to_base=Estimate(comparison.ratio, comparison.ratio_low, comparison.ratio_high),
+    )

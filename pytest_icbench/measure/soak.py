@@ -8,11 +8,14 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 
+#: Default length of a long run, in seconds.
+SOAK_S = 20.0
 #: The most loss events that a result lists; it counts all of them.
 MOST_EVENTS = 1000
 #: The most windows of a long run: their length grows with it, so that their number has a bound.
@@ -69,3 +72,8 @@ def with_losses(measurement: Measurement) -> Measurement:
     events = [event for launch in measurement.per_launch for event in loss_events(launch, warmup_s)]
     events.sort(key=lambda event: (event.started_at, event.pair, event.direction))
     return measurement.with_figures(loss_events=tuple(events[:MOST_EVENTS]), loss_event_count=len(events))
+
+
+def soak_estimate_s(settings: Settings, duration_s: float, *, build: bool = True) -> float:
+    """Returns the seconds of a long run: one launch without a reference."""
+    return settings.warmup_s + duration_s + LAUNCH_OVERHEAD_S + (RIG_OVERHEAD_S if build else 0.0)

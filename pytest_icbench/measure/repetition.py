@@ -7,24 +7,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
-from pytest_icbench.driver.application.protocol import Application
 from pytest_icbench.errors import ConnectionLost, Invalid, ProvisionError, WorkloadError
+from pytest_icbench.measure.case_progress import OnProgress, Phase, Progress
 from pytest_icbench.measure.estimate import LAUNCHES_A_TURN
 from pytest_icbench.measure.functions import FunctionTrack
-from pytest_icbench.measure.launch.application import run_application
 from pytest_icbench.measure.launch.culprit import look_at_the_switch
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.measure.part import Part
-from pytest_icbench.measure.progress import OnProgress, Phase, Progress
-from pytest_icbench.measure.rig import MeasuredRig
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.stopping import MOST_FOR_A_STATE, fewest_launches, why_stop
-from pytest_icbench.measure.summary.gathered import LaunchLog, main_figure
-from pytest_icbench.measure.summary.states import fullest, in_state, split_by_state
+from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure
+from pytest_icbench.measure.summary.launch_states import fullest, in_state, split_by_state
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
@@ -65,7 +62,6 @@ class Strategy:
     Args:
         measured: the case on its rig.
         reference: the reference on its rig; None: the case is measured alone.
-        application: the server and the client of a case that names some; None: the launches are of the workload.
     """
 
     #: Text for the progress instead of the launch's number.
@@ -79,7 +75,6 @@ class Strategy:
         reference: Side | None,
         settings: Settings,
         on_progress: OnProgress | None = None,
-        application: Application | None = None,
     ) -> None:
         self._sides = measured, reference or measured
         self.rig = measured.rig
@@ -88,7 +83,6 @@ class Strategy:
         self.case_id = measured.case.id
         self.settings = settings
         self.on_progress = on_progress
-        self.application = application
         self.began = time.monotonic()
         self.gathered = LaunchLog(started_at=time.time())
         self.clock_ahead_s = time.time() - self.began
@@ -286,15 +280,14 @@ class Strategy:
         collected = self.gathered.launches if phase == "case" else self.gathered.reference
 
         def launch_once() -> Launch:
-            if self.application is not None:
-                return run_application(self.application, rig, case, self.settings, index=len(collected))
-            return run_launch(
+            launch = self._side(rig).launch or run_launch
+            return launch(
                 rig,
                 case,
                 self.settings,
                 index=len(collected),
                 on_rate=lambda pps: self._tell(phase, pps),
-                executable=self._executable(rig),
+                executable=self._side(rig).executable,
             )
 
         while True:
@@ -311,9 +304,8 @@ class Strategy:
             if not self._repeats_disturbed(launch, phase, time.monotonic() - began):
                 return launch
 
-    def _executable(self, rig: MeasuredRig) -> Path | None:
-        """Returns the workload of a rig's side; None: the installed one."""
-        return self._sides[rig is self.reference_rig].executable
+    def _side(self, rig: MeasuredRig) -> Side:
+        return self._sides[rig is self.reference_rig]
 
     def _make_ready(self, rig: MeasuredRig, case: Case) -> None:
         """Builds the rig anew if every launch has a fresh one. Raises Invalid if frames do not pass it."""
@@ -356,7 +348,7 @@ class Strategy:
         while not rig.preflighted:
             self._tell("preflight", None)
             attempt = self._try(
-                rig, lambda: preflight(rig, _of_frames(case), self.settings, executable=self._executable(rig))
+                rig, lambda: preflight(rig, _of_frames(case), self.settings, executable=self._side(rig).executable)
             )
             if attempt is None:
                 continue
@@ -367,7 +359,7 @@ class Strategy:
             elif not self._another_try(*fault):
                 raise Invalid(fault[0], _with_fault(rig, *fault))
         if rig is self.rig:
-            self._asked(lambda: self.functions.police(self.settings, self._executable(rig)))
+            self._asked(lambda: self.functions.police(self.settings, self._side(rig).executable))
 
     def _is_tried_again(self, rig: MeasuredRig, error: WorkloadError) -> bool:
         """Whether an endpoint's failure may be the harness's. Raises Invalid if a fault of the path explains it."""
@@ -392,8 +384,7 @@ class Strategy:
 
     def _takes_fewest(self, launch_s: float) -> bool:
         """Whether the time for the case would end it before its fewest launches, if one more were repeated."""
-        rate = self.case.rate
-        if self.settings.repeats is not None or rate.is_search or rate.is_sweep:
+        if self.settings.repeats is not None or self.case.rate.varies:
             return False
         sides = [self.gathered.launches]
         sides += [] if self.reference_rig is None else [self.gathered.reference]

@@ -30,7 +30,7 @@ from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
 from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.measure.launch.stream import WindowStream
 from pytest_icbench.measure.launch.switch_work import WorkTrack
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.interference import Interference

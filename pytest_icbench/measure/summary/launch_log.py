@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The launches of a case as they ran, and the figure by which they are compared. Pure."""
+"""The launches of a case as they ran, and figures over them. Pure.
+
+Launches that ran in rounds, or on several rigs, depend on each other: a round, with its rigs, is one unit.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import BY_KIND
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.stats.intervals import estimate_over_rounds, over_launches
+from pytest_icbench.stats.quantiles import Estimate
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -46,3 +55,17 @@ def main_figure(case: Case, launch: Launch) -> float:
     """Returns the figure by which launches of a case are compared: frames per second, or the median round trip."""
     figure = BY_KIND[case.kind].of_launch(launch)
     return float("nan") if figure is None else float(figure)
+
+
+def by_round(launches: Sequence[Launch], values: Sequence[T]) -> list[list[T]]:
+    """Returns the values of the launches by round, in the order of rounds; a single list without rounds."""
+    rounds: dict[int | None, list[T]] = {}
+    for launch, value in zip(launches, values, strict=True):
+        rounds.setdefault(launch.round, []).append(value)
+    return list(rounds.values())
+
+
+def over(launches: Sequence[Launch], values: Sequence[float]) -> Estimate:
+    """Returns the estimate of a figure that each launch has. Raises ValueError for no values."""
+    rounds = by_round(launches, values)
+    return over_launches(values) if len(rounds) < 2 else estimate_over_rounds(rounds)

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from pytest_icbench.measure.summary.gathered import LaunchLog, main_figure
-from pytest_icbench.measure.summary.rounds import over
+from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure, over
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import kept
 from pytest_icbench.model.launch import Launch
@@ -117,8 +116,8 @@ def _level(case: Case, launches: Sequence[Launch], state: State) -> StateLevel:
     figures = [(launch, figure) for launch in known if (figure := main_figure(case, launch)) == figure]
     value = over([launch for launch, _ in figures], [figure for _, figure in figures]) if figures else None
     distance_ns = geometric_mean([launch.distance_ns or 0.0 for launch in known]) or 0.0
-    # Trials of a search are of several loads, and launches of a round depend on its rigs.
-    alike = not case.rate.is_search and len({launch.round for launch in known}) == 1
+    # Launches of a round depend on its rigs.
+    alike = len({launch.round for launch in known}) == 1
     return StateLevel(distance_ns, len(known), kept(value), tuple(figure for _, figure in figures) if alike else ())
 
 

@@ -6,12 +6,22 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from pytest_icbench.measure.mlrsearch import SPAN, Bounds, OutOfTime, Tried, find_bounds
-from pytest_icbench.measure.progress import Phase
-from pytest_icbench.measure.rig import MeasuredRig
-from pytest_icbench.measure.strategy.repeat import TYPICAL_OVERHEAD_S, Strategy
-from pytest_icbench.measure.summary.gathered import LaunchLog
-from pytest_icbench.measure.summary.search import SearchOutcome, with_search
+from pytest_icbench.kinds.search.mlrsearch import (
+    ASKED_AGAIN,
+    SPAN,
+    Bounds,
+    OutOfTime,
+    Tried,
+    check_library,
+    find_bounds,
+)
+from pytest_icbench.kinds.search.search_summary import SEARCH, SearchOutcome, recompute_search, with_search
+from pytest_icbench.measure.case_progress import Phase
+from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, Extent
+from pytest_icbench.measure.measured_rig import MeasuredRig
+from pytest_icbench.measure.method import Method
+from pytest_icbench.measure.repetition import TYPICAL_OVERHEAD_S, Strategy
+from pytest_icbench.measure.summary.launch_log import LaunchLog
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
@@ -35,6 +45,8 @@ REFERENCE_TRIALS = 3
 FIXED_WARMUP_S = 0.25
 #: The fewest bursts of a trial.
 LEAST_BURSTS = 10
+#: Estimated number of trials in which a search comes near before it decides, with those of its calibration.
+SEARCH_STEPS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +228,7 @@ class SearchStrategy(Strategy):
     def of_one_state(self) -> LaunchLog:
         return self.gathered  # trials answer each other, so none is taken out
 
-    def finish(self, measurement: Measurement, _around: Environment) -> Measurement:
+    def finish(self, measurement: Measurement, around: Environment) -> Measurement:
         outcome = SearchOutcome(
             goal=self.goal,
             bounds=self.bounds,
@@ -228,4 +240,29 @@ class SearchStrategy(Strategy):
             trials=tuple(ran.trial for ran in self.ran),
             launches=tuple(ran.launch for ran in self.ran),
         )
-        return with_search(self.case, measurement, outcome, _around)
+        return with_search(self.case, measurement, outcome, around)
+
+
+def check_search(case: Case, settings: Settings) -> None:
+    """Raises UsageError if the library is missing, or the preset does not allow the loss ratio of the rate."""
+    check_library()
+    settings.goal(case.rate)
+
+
+def search_s(settings: Settings, rate: Rate, extent: Extent) -> float:
+    """Returns the seconds of a search: short trials that come near, then a good and a bad load that decide.
+
+    Some goals ask for the bad load again at the end.
+    """
+    goal = settings.goal(rate)
+    overhead = settings.warmup_s + LAUNCH_OVERHEAD_S
+    coming_near = SEARCH_STEPS * (goal.initial_trial_s + overhead)
+    deciding = 2 * max(goal.duration_sum_s * (1 - goal.exceed_ratio), goal.final_trial_s)
+    more = 0.0 if goal.overheads_count else 2 * overhead
+    again = (ASKED_AGAIN // 2 + 1) * (goal.final_trial_s + overhead) if goal.exceed_ratio else 0.0
+    # The rigs take turns for the calibration, and for the last trials on the reference link.
+    seconds = coming_near + deciding + more + again + extent.turns_s(4)
+    return min(seconds, settings.search_limit_s) + extent.building_s
+
+
+METHOD = Method(SEARCH, lambda _case: SearchStrategy, check_search, search_s, recompute_search)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.summary.figures import with_rate
+from pytest_icbench.measure.summary.frame_figures import with_rate
+from pytest_icbench.measure.summary.recorded import Recorded, split_valid
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.long_run import BackToBack
@@ -24,6 +25,8 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import median
 
+#: Least time for trains of all lengths, then fifty times for lengths around the longest that passed, in seconds.
+TRAINS_S = 10.0
 #: Shortest and longest train of the first climb, and its window.
 SHORTEST, LONGEST = 32, 2**18
 COARSE_WINDOW_S = 0.25
@@ -191,3 +194,20 @@ def with_trains(measurement: Measurement, case: Case, trains: BackToBack) -> Mea
     """Returns the measurement with its trains, which have no rate."""
     figures = with_rate(measurement.rates, case, None)
     return replace(measurement, figures=replace(figures, back_to_back=trains))
+
+
+def recompute_trains(measurement: Measurement, recorded: Recorded, figures: BackToBack) -> Measurement:
+    """Returns the measurement with the trains of its windows.
+
+    The rate within trains is that of the first launch, which measured the ladder and is not kept: it is copied.
+
+    Args:
+        measurement: of the recorded launches.
+        figures: the recorded trains.
+    """
+    launch = split_valid(recorded.launches)[0][0]
+    ladder = Ladder(*(int(number) for number in str(recorded.settings.train).split(":")))
+    rate = burst_rate(launch) if not measurement.verdict else None
+    finished = climbs([window for window in launch.windows if window.pair == 1], ladder)
+    figures = back_to_back(finished, figures.rate_pps or rate or 0.0, figures.throughput_pps)
+    return with_trains(measurement, recorded.case, figures)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from pytest_icbench.measure.following import followed
 from pytest_icbench.measure.launch import hops
 from pytest_icbench.measure.summary.bottleneck import role_busy_share
-from pytest_icbench.measure.summary.rounds import by_round, over
+from pytest_icbench.measure.summary.launch_log import by_round, over
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import FrameFigures, Latency, kept
 from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult

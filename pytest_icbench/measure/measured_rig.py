@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import RigCalls
 
 
-class MeasuredRig(RigCalls):
+class MeasuredRig(RigCalls, ABC):
     """A built rig; its endpoints are numbered as ``Case.path`` says.
 
     Attributes:
@@ -36,10 +37,10 @@ class MeasuredRig(RigCalls):
     tsc_hz: int | None = None
     noisy_neighbour_use: NoisyNeighbourUse | None = None
 
+    @abstractmethod
     def build(self) -> None:
         """Builds the rig. Raises ProvisionError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """Removes everything that was built. Idempotent. Raises ProvisionError if something remains."""
-        raise NotImplementedError
