@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.kinds.application import application_run
-from pytest_icbench.kinds.latency import latency_run
+from pytest_icbench.kinds.application import application_summary
+from pytest_icbench.kinds.latency import latency_summary
 from pytest_icbench.kinds.search import search_run
 from pytest_icbench.kinds.startup.startup_run import Place, measure_startup
 from pytest_icbench.kinds.startup.startup_summary import recompute_startup
@@ -45,8 +45,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "throughput": throughput_run.METHOD,
         "search": search_run.METHOD,
-        "latency": latency_run.METHOD,
-        "application": application_run.METHOD,
+        "latency": latency_summary.METHOD,
+        "application": application_summary.METHOD,
     }
 )
 #: The methods of the other kinds.

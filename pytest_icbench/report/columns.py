@@ -7,7 +7,7 @@ The case is the first column of every report. It is not in this table, since eac
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import main_figure, main_unit, number
-from pytest_icbench.display.rates import mean_frame, rate, rate_columns
+from pytest_icbench.display.frame_rates import mean_frame, rate, rate_columns
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.kinds.search.search_columns import bounds

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pytest_icbench.display.rates import each_way, rate
+from pytest_icbench.display.frame_rates import each_way, rate
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.case import GSO

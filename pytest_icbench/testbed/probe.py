@@ -21,7 +21,7 @@ from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, Workl
 from pytest_icbench.host.findings import Finding, note, success
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
-from pytest_icbench.measure.launch.application import run_application
+from pytest_icbench.kinds.application.application_launch import run_application
 from pytest_icbench.measure.side import Launcher
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model import load

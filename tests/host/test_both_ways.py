@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_icbench.display.rates import each_way
+from pytest_icbench.display.frame_rates import each_way
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE

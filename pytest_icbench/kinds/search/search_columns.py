@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import number, short
-from pytest_icbench.display.rates import rate_and_metric, rate_mark, rate_ways
+from pytest_icbench.display.frame_rates import rate_and_metric, rate_mark, rate_ways
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.model.figures import Search

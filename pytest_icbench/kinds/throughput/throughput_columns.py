@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import number
-from pytest_icbench.display.rates import mpps, rate_and_metric, rate_columns, rate_mark, rate_ways
+from pytest_icbench.display.frame_rates import mpps, rate_and_metric, rate_columns, rate_mark, rate_ways
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Kind, Ranked
 from pytest_icbench.model.figures import Throughput

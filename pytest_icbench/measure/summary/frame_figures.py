@@ -1,27 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Computes the figures about frames and round trips from launches. Pure."""
+"""Computes the figures about frames from launches. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from pytest_icbench.measure.launch import hops
 from pytest_icbench.measure.summary.bottleneck import role_busy_share
-from pytest_icbench.measure.summary.launch_log import by_round, over
+from pytest_icbench.measure.summary.launch_log import over
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.figures import FrameFigures, Latency, kept
+from pytest_icbench.model.figures import FrameFigures, kept
 from pytest_icbench.model.launch import DirectionResult, Launch, PairCounts, PairResult, Window
 from pytest_icbench.model.path import Direction
 from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.model.traffic import l1_gbps, l2_gbps
-from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge
-from pytest_icbench.stats.student import estimate_over_merged, estimate_over_units
+from pytest_icbench.stats.quantiles import Estimate, median
 
 OfFrames = TypeVar("OfFrames", bound=FrameFigures)
 
@@ -29,10 +27,6 @@ OfFrames = TypeVar("OfFrames", bound=FrameFigures)
 ARRIVED = 0.95
 #: The smallest change, as a share of the greater rate: less is in the noise of a window.
 LEAST_CHANGE = 0.05
-#: Names of the percentiles in a result.
-PERCENTILES: Mapping[str, float] = MappingProxyType(
-    {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999}
-)
 
 
 def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
@@ -96,48 +90,6 @@ def with_rate(figures: OfFrames, case: Case, pps: Estimate | None, mean_bytes: f
 def as_kind(kind: type[OfFrames], frames: FrameFigures) -> OfFrames:
     """Returns figures of a kind with those about frames."""
     return kind(**{item.name: getattr(frames, item.name) for item in fields(FrameFigures) if item.name != "kind"})
-
-
-def latency_figures(frames: FrameFigures, launches: Sequence[Launch], reference: Sequence[Launch]) -> Latency:
-    """Returns the latency of all launches' merged histograms; without any if none was measured.
-
-    Args:
-        reference: launches of the reference link.
-    """
-    latency = as_kind(Latency, frames)
-    together = _merged(launches, [launch.rtt for launch in launches])
-    if together is None:
-        return latency
-    # RFC 5481: each pair of each launch is a stream by itself, with its least delay as the reference.
-    variation = _merged(launches, [launch.pdv or (launch.rtt and launch.rtt.less_minimum()) for launch in launches])
-    # The first frames of bursts do not wait for other frames of their burst.
-    first = _merged(launches, [launch.rtt_first for launch in launches])
-    floor = merge([launch.rtt for launch in reference if launch.rtt is not None])
-    return replace(
-        latency,
-        rtt_mean_ns=together.estimate(lambda histogram: histogram.mean),
-        rtt_p50_ns=_percentile(together, "p50"),
-        rtt_p90_ns=_percentile(together, "p90"),
-        rtt_p99_ns=_percentile(together, "p99"),
-        rtt_p99_9_ns=_percentile(together, "p99_9"),
-        rtt_p99_99_ns=_percentile(together, "p99_99"),
-        rtt_max_ns=_float(together.whole.maximum),
-        rtt_samples=together.whole.count,
-        rtt_lost=together.whole.lost,
-        rtt_first_p50_ns=_percentile(first, "p50"),
-        rtt_first_p99_ns=_percentile(first, "p99"),
-        rtt_first_samples=first.whole.count if first else 0,
-        pdv_p50_ns=_percentile(variation, "p50"),
-        pdv_p90_ns=_percentile(variation, "p90"),
-        pdv_p99_ns=_percentile(variation, "p99"),
-        pdv_p99_9_ns=_percentile(variation, "p99_9"),
-        pdv_p99_99_ns=_percentile(variation, "p99_99"),
-        pdv_max_ns=_float(variation.whole.maximum) if variation else None,
-        floor_p50_ns=_float(floor.percentile(0.5)) if floor else None,
-        floor_p90_ns=_float(floor.percentile(0.9)) if floor else None,
-        floor_p99_ns=_float(floor.percentile(0.99)) if floor else None,
-        floor_samples=floor.count if floor else 0,
-    )
 
 
 def _total(launches: Sequence[Launch], counter: str) -> int:
@@ -244,64 +196,6 @@ class _Effort:
             for part in counted[0]
             if all(part in events for events in counted)
         }
-
-
-def _merged(launches: Sequence[Launch], histograms: Sequence[Histogram | None]) -> _Together | None:
-    known = [histogram for histogram in histograms if histogram is not None]
-    rounds = (
-        merge([histogram for histogram in of_round if histogram is not None])
-        for of_round in by_round(launches, histograms)
-    )
-    return _Together.of(known, [histogram for histogram in rounds if histogram is not None])
-
-
-@dataclass(frozen=True, slots=True)
-class _Together:
-    """The histograms of all launches as one, those of all launches but one, for each, and those of each round."""
-
-    whole: Histogram
-    without: Sequence[Histogram]
-    rounds: Sequence[Histogram]
-
-    @classmethod
-    def of(cls, histograms: Sequence[Histogram], rounds: Sequence[Histogram]) -> _Together | None:
-        whole = merge(histograms)
-        if whole is None:
-            return None
-        rests = (merge([*histograms[:place], *histograms[place + 1 :]]) for place in range(len(histograms)))
-        return cls(whole, [rest for rest in rests if rest is not None], rounds)
-
-    def estimate(self, figure: Callable[[Histogram], float | None]) -> Estimate | None:
-        """Returns a figure of all samples, with an interval if it is also one of those of all launches but any one."""
-        value = figure(self.whole)
-        if value is None:
-            return None
-        if len(self.rounds) > 1:
-            return kept(self._over_rounds(float(value), [figure(histogram) for histogram in self.rounds]))
-        without = [figure(rest) for rest in self.without]
-        known = [float(rest) for rest in without if rest is not None]
-        samples = float(self.whole.minimum or 0), float(self.whole.maximum or 0)
-        return kept(estimate_over_merged(float(value), known if len(known) == len(without) else (), samples))
-
-    def _over_rounds(self, value: float, of_rounds: Sequence[float | None]) -> Estimate:
-        """Returns the figure with the interval that the rounds' own figures have, around it."""
-        known = [float(figure) for figure in of_rounds if figure]
-        if len(known) < len(of_rounds) or value <= 0:
-            return Estimate(value)
-        over = estimate_over_units(known)
-        if over.low is None or over.high is None:
-            return Estimate(value)
-        return Estimate(value, value * over.low / over.value, value * over.high / over.value, over.coverage)
-
-
-def _percentile(together: _Together | None, name: str) -> Estimate | None:
-    """Returns a percentile by its name in ``PERCENTILES``; None without histograms."""
-    share = PERCENTILES[name]
-    return None if together is None else together.estimate(lambda histogram: histogram.percentile(share))
-
-
-def _float(value: int | None) -> float | None:
-    return None if value is None else float(value)
 
 
 def followed(case: Case, launches: Sequence[Launch]) -> tuple[LoadChange, ...] | None:

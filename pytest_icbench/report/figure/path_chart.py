@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_icbench.display.case_names import millions, number
 from pytest_icbench.display.chart import CASE, Column, Figure
-from pytest_icbench.display.rates import mpps
+from pytest_icbench.display.frame_rates import mpps
 from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.result import Result

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.display.rates import each_way
+from pytest_icbench.display.frame_rates import each_way
 from pytest_icbench.measure.launch.commands import commands, pair_of
 from pytest_icbench.measure.launch.validity import generator_bound
 from pytest_icbench.measure.soak import loss_events

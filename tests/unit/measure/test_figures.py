@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.gate.limits import Limit, find
+from pytest_icbench.kinds.latency.latency_summary import latency_figures
 from pytest_icbench.measure.launch.round_trips import variation
-from pytest_icbench.measure.summary.frame_figures import frame_figures, latency_figures
+from pytest_icbench.measure.summary.frame_figures import frame_figures
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import FrameFigures, Latency, types_of
 from pytest_icbench.model.launch import Launch

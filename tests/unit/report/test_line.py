@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.display.case_names import rate_text
-from pytest_icbench.display.rates import mpps
+from pytest_icbench.display.frame_rates import mpps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

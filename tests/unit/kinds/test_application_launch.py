@@ -11,9 +11,9 @@ from pytest_icbench.driver.application.protocol import SendRequest
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.application.registry import application
 from pytest_icbench.errors import WorkloadError
+from pytest_icbench.kinds.application import application_launch as launch_module
+from pytest_icbench.kinds.application.application_launch import run_application, why_wrong
 from pytest_icbench.kinds.runs import METHODS
-from pytest_icbench.measure.launch import application as launch_module
-from pytest_icbench.measure.launch.application import run_application, why_wrong
 from pytest_icbench.measure.summary.launch_log import LaunchLog
 from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.application import ApplicationLoad, ApplicationRun, ClientFigures

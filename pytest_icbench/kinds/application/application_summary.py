@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pytest_icbench.measure.method import Method
 from pytest_icbench.measure.summary.bottleneck import BUSY_SHARE, STEAL_SHARE, Bottleneck
 from pytest_icbench.measure.summary.launch_log import over
-from pytest_icbench.model.application import ApplicationLaunch, of_application
+from pytest_icbench.measure.summary.summarize import Summary
+from pytest_icbench.model.application import CLOSED_LOOP, OPEN_LOOP, ApplicationLaunch, of_application
 from pytest_icbench.model.figures import Application, kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import Estimate, median
@@ -39,15 +41,15 @@ def application_figures(launches: Sequence[Launch]) -> Application:
     )
 
 
-def application_bottleneck(launches: Sequence[Launch]) -> Bottleneck | None:
-    """Returns what limited an application; None for launches of the workload.
+def application_bottleneck(launches: Sequence[Launch]) -> Bottleneck:
+    """Returns what limited an application; unknown without a launch.
 
     The limit is an endpoint if its process had its CPU almost all the time. Two processes that wait for each other, as
     with one connection, leave both CPUs idle: then the time on the way and the schedulers' are the limit.
     """
     runs = [launch.application for launch in launches if launch.application is not None]
     if not runs:
-        return None
+        return Bottleneck("unknown", "")
     steal = median([launch.steal_share for launch in launches])
     shares = {side: _busy(runs, side) for side in ("client", "server")}
     reported = ", ".join(f"the {side} had {share:.0%} of a CPU" for side, share in shares.items() if share is not None)
@@ -89,3 +91,12 @@ def _estimate(launches: Sequence[Launch], name: str) -> Estimate | None:
     values = [of_application(launch.application, name) if launch.application else None for launch in launches]
     known = [float(value) for value in values if value is not None]
     return kept(over(launches, known)) if known and len(known) == len(values) else None
+
+
+METHOD = Method(
+    Summary(
+        lambda _case, log: application_figures(log.launches),
+        lambda _case, launches, _around: application_bottleneck(launches),
+        metric=lambda _case, around: OPEN_LOOP if around.open_loop else CLOSED_LOOP,
+    )
+)
