@@ -280,7 +280,7 @@ class Case:
 
     @property
     def search(self) -> Case:
-        """The search for the rate of which the case's load is a share."""
+        """The search for the rate that the case's load is a share of."""
         return replace(self.undisturbed, dimension="throughput").sending(rate=self.rate.searched)
 
     def resolved_port(self, switch: Choices) -> str:
