@@ -415,7 +415,7 @@ def _slope(points: dict[int, float]) -> float:
 FEW_CPUS = 2
 
 
-#: Cases of which a host with few CPUs shows only a part: a predicate, their name, what it shows and what it does not.
+#: Cases that a host with few CPUs shows only in part: a predicate, their name, what it shows and what it does not.
 _SHOWN_IN_PART: tuple[tuple[Callable[[Result], object], str, str, str], ...] = (
     (
         lambda result: result.point.chain > 1,
