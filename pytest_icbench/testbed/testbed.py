@@ -362,8 +362,12 @@ class Testbed:
         _, base_around = add_application(case, self._around(rigs[1]))
         candidate, base = (
             Side(
-                *(rig, each, self.candidates.resolve(each).resolved_api(cls), self.candidates.workload(each)),
-                *(around, launch),
+                rig,
+                each,
+                self.candidates.resolve(each).resolved_api(cls),
+                self.candidates.workload(each),
+                around,
+                launch,
             )
             for rig, each, around in zip(rigs, sides, (now_around, base_around), strict=True)
         )
