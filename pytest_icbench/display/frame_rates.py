@@ -25,6 +25,11 @@ def rate(result: Result) -> str:
     return "" if pps is None else ("≥" if result.at_least else "") + mpps(pps)
 
 
+def rate_with_unit(result: Result) -> str:
+    """Returns the rate with its unit; empty without one."""
+    return rate(result) and f"{rate(result)} Mpps"
+
+
 def mean_frame(result: Result) -> str:
     """Returns the mean length of a mix's frames in bytes; empty where all frames have one length."""
     mean_bytes = number(result, result.frames.mean_frame_bytes)

@@ -6,8 +6,10 @@ The case is the first column of every report. It is not in this table, since eac
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pytest_icbench.display.case_names import main_figure, main_unit, number
-from pytest_icbench.display.frame_rates import mean_frame, rate, rate_columns
+from pytest_icbench.display.frame_rates import mean_frame, rate_columns
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.kinds.search.search_columns import bounds
@@ -145,11 +147,6 @@ def _change_and_values(result: Result) -> str:
     return "" if change is None else ", ".join(filter(None, (change.text, change.text and change.values)))
 
 
-def _line_rate(result: Result) -> str:
-    """Returns the rate of a throughput case; empty for a latency case, whose rate is only the offered load."""
-    return f"{rate(result)} Mpps" if result.figures.SAYS_METRIC and rate(result) else ""
-
-
 def _line_loss(result: Result) -> str:
     loss = number(result, result.frames.frame_loss_ratio)
     return "" if loss is None else f"loss {percent(loss)}" if loss else "no loss"
@@ -175,14 +172,28 @@ def _disturbed(result: Result) -> str:
     return disturbed.share(result) if remarks.disturbance(result) else ""
 
 
+def _own(name: str) -> Callable[[Result], str]:
+    """Returns the text of a column of lines that each kind has itself."""
+
+    def text(result: Result) -> str:
+        own = (column for column in kind_of(result).columns if column.name == name and column.shown == In.LINE)
+        return next((column.text(result) for column in own), "")
+
+    return text
+
+
+#: Columns of lines that have one place for all kinds.
+_ALIGNED = ("rate", "interval", "p99")
 _BOTH = In.THROUGHPUT | In.LATENCY
 _ALL = _BOTH | In.APPLICATION | In.STARTUP
 
 #: All columns in their order.
 COLUMNS = (
-    Column("rate", "", _line_rate, In.LINE),
+    Column("rate", "", _own("rate"), In.LINE),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
-    *(column for kind in KINDS for column in kind.columns),
+    *(column for kind in KINDS for column in kind.columns if column.shown != In.LINE or column.name not in _ALIGNED),
+    Column("interval", "", _own("interval"), In.LINE),
+    Column("p99", "µs", _own("p99"), In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
     *rate_columns(In.LATENCY),
     Column("Gbit/s", "", gbps, In.THROUGHPUT),

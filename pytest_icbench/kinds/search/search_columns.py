@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import number, short
+from pytest_icbench.display.frame_rates import rate_with_unit
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.result import Result
 
@@ -50,6 +51,7 @@ def remarks(result: Result) -> list[str]:
 
 
 COLUMNS = (
+    Column("rate", "", rate_with_unit, In.LINE),
     Column("interval", "", bounds, In.LINE),
     Column("bounds", "", bounds, In.THROUGHPUT),
 )

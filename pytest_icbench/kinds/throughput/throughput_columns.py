@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import number
-from pytest_icbench.display.frame_rates import mpps, rate_and_metric, rate_columns
+from pytest_icbench.display.frame_rates import mpps, rate_and_metric, rate_columns, rate_with_unit
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.result import Result
 
@@ -43,6 +43,7 @@ def value(result: Result) -> str:
 
 
 COLUMNS = (
+    Column("rate", "", rate_with_unit, In.LINE),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
     Column("interval", "", interval, In.LINE),
     *rate_columns(In.THROUGHPUT),
