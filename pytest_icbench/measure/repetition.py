@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pytest_icbench.errors import ConnectionLost, Invalid, ProvisionError, WorkloadError
@@ -17,7 +18,6 @@ from pytest_icbench.measure.launch.culprit import look_at_the_switch
 from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measured_rig import MeasuredRig
-from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.stopping import MOST_FOR_A_STATE, fewest_launches, why_stop
 from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure
@@ -463,3 +463,35 @@ def _with_fault(rig: MeasuredRig, reason: str, evidence: str) -> str:
     """Returns the evidence; a known fault of the path comes first if it explains the reason."""
     fault = rig.path_fault() if reason in PATH_REASONS else None
     return evidence if fault is None else f"{fault}; {evidence}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one round measures of a case.
+
+    Attributes:
+        number: of the round, from 0.
+        launches: the most launches of this round.
+        seconds: the time for them; the first launch takes whatever it takes.
+        gathered: what earlier rounds gathered, to which this one adds.
+    """
+
+    number: int
+    launches: int
+    seconds: float
+    gathered: LaunchLog
+
+
+def parts(settings: Settings, rounds: int, gathered: LaunchLog, seconds: float) -> Iterator[Part]:
+    """Yields the parts of a case: a fixed number of launches spread evenly, else those that precision takes.
+
+    Args:
+        seconds: the time for the whole case; without effect on a fixed number of launches.
+    """
+    launches = settings.repeats
+    for number in range(rounds):
+        if launches is None:
+            yield Part(number, math.ceil(fewest_launches(settings) / rounds), seconds / rounds, gathered)
+        else:
+            share = launches // rounds + (number < launches % rounds)
+            yield Part(number, share, math.inf, gathered)

@@ -28,8 +28,8 @@ from pytest_icbench.kinds.runs import OWN_METHODS, Measuring, measure_versions
 from pytest_icbench.measure.case_progress import OnProgress
 from pytest_icbench.measure.comparing import Allowances, Criteria
 from pytest_icbench.measure.measured_rig import MeasuredRig
-from pytest_icbench.measure.part import Part
 from pytest_icbench.measure.reference import reference_case
+from pytest_icbench.measure.repetition import Part
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.candidate import WORKLOAD, Candidate, candidate_key

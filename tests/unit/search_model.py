@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.kinds.recompute import recomputed
-from pytest_icbench.kinds.runs import measure
+from pytest_icbench.kinds.runs import measure, recomputed
 from pytest_icbench.kinds.search import search_run
 from pytest_icbench.measure import repetition
 from pytest_icbench.measure.case_progress import Progress

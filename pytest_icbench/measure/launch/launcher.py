@@ -19,17 +19,16 @@ from typing import Literal, NoReturn
 from pytest_icbench.driver.workload.command import NO_INVARIANT_CLOCK, exit_meaning
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import Invalid, WorkloadError
-from pytest_icbench.measure.launch import acl_drops, hops, ports, round_trips, validity
+from pytest_icbench.measure.launch import acl_drops, hops, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
 from pytest_icbench.measure.launch.cpu_states import beside_cpu_states
 from pytest_icbench.measure.launch.culprit import switch_first
-from pytest_icbench.measure.launch.disturbance import why_disturbed
+from pytest_icbench.measure.launch.disturbance import StealTrack, why_disturbed
 from pytest_icbench.measure.launch.processes import LaunchOutput, both_ways, workload_error
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
-from pytest_icbench.measure.launch.steal import StealTrack
 from pytest_icbench.measure.launch.stream import WindowStream
-from pytest_icbench.measure.launch.switch_work import WorkTrack
+from pytest_icbench.measure.launch.switch_work import Ports, WorkTrack, ports_between
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
@@ -236,7 +235,7 @@ class Run:
         self.id = ""
         self.work = WorkTrack(rig.busy, lambda: rig.hardware(self.id), rig.batches, rig.check)
         #: The switch's counters before the launch and after it; a preflight does not read them.
-        self.counted: list[ports.Ports] = []
+        self.counted: list[Ports] = []
         self.counts = enough is None
         #: Those of the functions in a chain, likewise. What a server answers comes back by another way.
         self.hops: list[hops.Counters] = []
@@ -495,7 +494,7 @@ class Run:
         throughput = sum(pair.throughput_pps for pair in pairs)
         tsc_hz = next((output.hello.tsc_hz for output in outputs if output.hello), None)
         work = self.work.between(throughput, tsc_hz)
-        trips = round_trips.together(couples, pairs, self.case.burst)
+        trips = assemble.round_trips(couples, pairs, self.case.burst)
         return Launch(
             index=index,
             started_at=started_at,
@@ -522,7 +521,7 @@ class Run:
             windows=windows,
             discarded_s=self.settling.discarded_s if self.settling else 0.0,
             stationary=self.settling.stationary if self.settling else None,
-            switch_counters=ports.between(*self.counted) if self.counts else None,
+            switch_counters=ports_between(*self.counted) if self.counts else None,
             chains=chains,
             interference=self.interference,
             disturbed=disturbed,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.measure.launch import ports
+from pytest_icbench.measure.launch.switch_work import ports_over_launches
 from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summary.bottleneck import Bottleneck, LoadIndicators, find_bottleneck
@@ -162,7 +162,7 @@ def summarize(
         treatment=dict(around.treatment),
         conditions={**around.conditions, **_stepped(gathered.clock_step_s)},
         software=around.software,
-        switch_counters=ports.over_launches(launches),
+        switch_counters=ports_over_launches(launches),
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
         per_repeated_launch=tuple(gathered.repeated),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.kinds.recompute import differences, recomputed
+from pytest_icbench.kinds.runs import differences, recomputed
 from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.kinds.recompute import recomputed
+from pytest_icbench.kinds.runs import recomputed
 from pytest_icbench.measure import repetition
 from pytest_icbench.measure.launch.disturbance import LEAST_S, why_disturbed
 from pytest_icbench.measure.repetition import MOST_DISTURBED

@@ -16,8 +16,7 @@ from pytest_icbench.config.function_axes import parse_isolations, parse_noisy_ne
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Invalid, UsageError
-from pytest_icbench.kinds.recompute import differences, recomputed
-from pytest_icbench.kinds.runs import check_case, measure
+from pytest_icbench.kinds.runs import check_case, differences, measure, recomputed
 from pytest_icbench.measure.noisy_neighbours import ERROR_RATE, FEWEST_PAIRS, effect
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.side import Side

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.kinds.recompute import recomputed
-from pytest_icbench.kinds.runs import METHODS
+from pytest_icbench.kinds.runs import METHODS, recomputed
 from pytest_icbench.measure import stopping
 from pytest_icbench.measure.summary.launch_log import LaunchLog
 from pytest_icbench.measure.summary.launch_states import fullest, in_state, split_by_state, state_fields, states_of
