@@ -26,7 +26,7 @@ import paired
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.measure.launch.application import run_application
+from pytest_icbench.kinds.application.application_launch import run_application
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application
 from pytest_icbench.model.settings import Settings

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.measure.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
+from pytest_icbench.kinds.search.mlrsearch import Bounds, OutOfTime, Tried, find_bounds
 from pytest_icbench.model.search_goal import Goal
 
 #: What starting and ending a trial costs a real measurement, seconds.

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.measure.launch.launch import Run
-from pytest_icbench.measure.strategy.repeat import Strategy
-from pytest_icbench.plugin.fitness import HostCheck
+from pytest_icbench.measure.launch.launcher import Run
+from pytest_icbench.measure.repetition import Strategy
+from pytest_icbench.plugin.fitness_check import HostCheck
 from pytest_icbench.plugin.session import Session
 from pytest_icbench.testbed.case_rig import Rig
 

@@ -237,7 +237,8 @@ def measurement_fields() -> str:
     parts = [_rows_of_fields(Measurement)]
     kinds: tuple[type, ...] = (FrameFigures, *KINDS)
     for kind in kinds:
-        views = {"FrameFigures": "frames", "Search": "searched", "Throughput": "rates", "Latency": "round_trips"}
+        views = {"FrameFigures": "frames", "Search": "searched", "Throughput": "rates", "Startup": "containers"}
+        views["Latency"] = "round_trips"
         parts += [f"### `measurement.{views.get(kind.__name__, kind.__name__.lower())}`", _rows_of_fields(kind)]
     return "\n\n".join(parts)
 
@@ -247,7 +248,9 @@ def _rows_of_fields(kind: type) -> str:
     rows = ["| field | type | meaning |", "| --- | --- | --- |"]
     for names, meaning in described_keys(kind):
         meaning = meaning.replace("](#", "](result-format.md#")
-        rows += [f"| `{name}` | `{types[name]}` | {meaning} |" for name in names]
+        for name in names:
+            bold = "**" if kind is not Measurement and hasattr(Measurement, name) else ""
+            rows.append(f"| {bold}`{name}`{bold} | `{types[name]}` | {meaning} |")
     return "\n".join(rows)
 
 

@@ -22,7 +22,7 @@ import bench_host as host
 
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.measure.launch.steal import StealTrack
+from pytest_icbench.measure.launch.disturbance import StealTrack
 
 #: MiB of huge pages of both processes; a delay line holds 16384 frames.
 FORWARDER_MIB, CLIENT_MIB = 144, 64

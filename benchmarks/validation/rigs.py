@@ -10,7 +10,7 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.launcher import Run
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.launch.processes import ProcessOutput
 from pytest_icbench.model.attach_target import ATTACH

@@ -23,7 +23,7 @@ import pytest
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.judge import rejudge
-from pytest_icbench.kinds.recompute import differences, recomputed
+from pytest_icbench.kinds.runs import differences, recomputed
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from pytest_icbench.model.figures import MAXIMA, Figures
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
@@ -187,6 +188,11 @@ def path_of(result: Result) -> str:
     return printable("-".join(parts) + (f" ({of})" if of else ""))
 
 
+def without_length(result: Result) -> str:
+    """Returns the path's name without the length of its chain."""
+    return path_of(replace(result, axes={**result.axes, "chain": 1}))
+
+
 def in_order(results: Iterable[Result], order: Sequence[str]) -> list[Result]:
     """Returns the results in the order of their series."""
     return sorted(results, key=lambda result: order.index(path_of(result)))
@@ -235,6 +241,35 @@ def main_unit(result: Result) -> tuple[str, float]:
 def short(value: float) -> str:
     """Formats a number for texts: four significant digits, whole thousands with commas."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def times(result: Measurement, stem: str, *names: str) -> dict[str, Estimate | None]:
+    """Returns times (ns) of a result by name: ``p99.9`` of ``rtt`` is its ``rtt_p99_9_ns``."""
+    return {name: result.estimate(f"{stem}_{name.replace('.', '_')}_ns") for name in names}
+
+
+def percentiles(times: Mapping[str, float | None], greatest: float | None = None) -> str:
+    """Returns ``p50 20 µs, p99 31 µs``: the known percentiles and the greatest time. Times are in ns."""
+    named = {**times, "max": greatest}
+    return ", ".join(f"{name} {short(value / 1e3)} µs" for name, value in named.items() if value is not None)
+
+
+def describe_times(
+    result: Result, times: Mapping[str, float | None], greatest: float | None = None, samples: int = 0, *more: str
+) -> str:
+    """Returns times in ns as a text, with the number of answers and further parts; empty for no number."""
+    text = percentiles(times, greatest) if result.is_number else ""
+    return text and ", ".join([text, *([f"{samples:,} answers"] if samples else []), *more])
+
+
+def three(value: float) -> str:
+    """Formats a number with three significant digits: ``0.246``, ``16.1``, ``1,485``."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def millions(count: int) -> str:
+    """Formats a count for charts: whole below a million, then with four digits."""
+    return f"{count:,}" if count < 1_000_000 else f"{count / 1e6:.4g}M"
 
 
 def grouped(items: Iterable[T], key: Callable[[T], Any]) -> dict[Any, list[T]]:

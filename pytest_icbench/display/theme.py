@@ -17,7 +17,6 @@ from zlib import crc32
 INK = "var(--ic-ink, #1a1a1a)"
 DIM = "var(--ic-dim, #595959)"
 GRID = "var(--ic-grid, #d9d9d9)"
-CARD = "var(--ic-card, #f4f5f7)"
 #: Colours of verdicts by the names of ``Verdict.colour``.
 VERDICTS = {
     "good": "var(--ic-good, #00664b)",

@@ -10,8 +10,6 @@ from typing import Any
 
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model import comparability
-from pytest_icbench.model.application import of_application
-from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.verdict import Verdict
@@ -234,12 +232,10 @@ def _control(measurement: Measurement) -> Figure | None:
 
     For a search it is the load that the link sustained during calibration.
     """
-    if measurement.searched.search is not None:
-        calibrated = (
-            measurement.searched.search.calibrated_on == "reference" and measurement.searched.search.greatest_pps
-        )
+    figures, search = measurement.figures, measurement.searched.search
+    if search:
+        calibrated = search.calibrated_on == "reference" and search.greatest_pps
         return Figure(calibrated, launches=(calibrated,)) if calibrated else None
-    figures = measurement.figures
     if not figures.has_control(measurement.metric):
         return None
     launches = [launch for launch in measurement.per_reference_launch if launch.invalid is None]
@@ -262,27 +258,12 @@ def _by_launch(measurement: Measurement, name: str) -> tuple[float, ...]:
 
     A search counts as one launch: its trials are no repetitions.
     """
-    if measurement.searched.search is not None:
-        searched = measurement.frames.throughput_pps if name == "throughput_pps" else None
-        return () if searched is None else (searched.value,)
-    values = [_of_launch(launch, name) for launch in measurement.per_launch if launch.invalid is None]
+    figures = measurement.figures
+    if figures.BRACKETED:
+        return (figures.main.value,) if name == figures.MAIN and figures.main is not None else ()
+    values = [figures.value_of_launch(launch, name) for launch in measurement.per_launch if launch.invalid is None]
     known = [float(value) for value in values if value is not None]
     return tuple(known) if len(known) == len(values) == measurement.launches else ()
-
-
-_PERCENTILES = {"rtt_p50_ns": 0.5, "rtt_p90_ns": 0.9, "rtt_p99_ns": 0.99, "rtt_p99_9_ns": 0.999}
-
-
-def _of_launch(launch: Launch, name: str) -> float | None:
-    if launch.application is not None:
-        return of_application(launch.application, name)
-    if name == "throughput_pps":
-        return launch.throughput_pps
-    if name == "cycles_per_packet":
-        return launch.cycles_per_packet
-    if launch.rtt is None:
-        return None
-    return launch.rtt.mean if name == "rtt_mean_ns" else launch.rtt.percentile(_PERCENTILES[name])
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ class Limit:
 
 def applies(limit: Limit, measurement: Measurement) -> bool:
     """Whether the measurement has the result, by its dimension and by its kind (search, long run, trains)."""
-    if limit.name.startswith("search_") and measurement.searched.search is None:
+    if limit.name.startswith("search_") and not measurement.figures.BRACKETED:
         return False
     if limit.name in _OF_A_KIND and measurement.value(limit.name) is None:
         return False
@@ -122,7 +122,7 @@ def find(measurement: Measurement, limit: Limit) -> Finding:
         return replace(plain, reason="bound", note=_NOT_OFFERED)
     if (verdict := _verdict(limit, low, high)) is not None:
         return replace(plain, verdict=verdict)
-    if exact and measurement.searched.search is None:
+    if exact and not measurement.figures.BRACKETED:
         return replace(plain, reason="bound", note="the longest trains that were sent lost nothing")
     return estimate_effort(plain, measurement, Estimate(estimate.value, low, high), limit.value)
 
@@ -131,8 +131,8 @@ def _is_lower_bound(measurement: Measurement, name: str) -> bool:
     """Whether the true value of a result may be greater than the measured one."""
     if name == "back_to_back_frames" and measurement.rates.back_to_back is not None:
         return measurement.rates.back_to_back.at_least
-    is_searched = measurement.searched.search is not None and name.startswith(("throughput_", "search_"))
-    return is_searched and measurement.lower_bound
+    is_bracketed = measurement.figures.BRACKETED and name.startswith(("throughput_", "search_"))
+    return is_bracketed and measurement.lower_bound
 
 
 def _verdict(limit: Limit, low: float, high: float) -> Verdict | None:
@@ -155,9 +155,9 @@ def estimate_effort(
     """
     launches = measurement.launches
     plain = replace(plain, unit="launch", units=launches)
-    if measurement.searched.search is not None and plain.at_least:
+    if measurement.figures.BRACKETED and plain.at_least:
         return replace(plain, reason="bound", note=_SEARCH_ENDED)
-    if measurement.searched.search is not None:
+    if measurement.figures.BRACKETED:
         return replace(plain, reason="spread", note=_WIDE_SEARCH)
     few = max(FEWEST_LAUNCHES - launches, 0) or None
     more = few if estimate is None else _count_more_launches(estimate, limit, launches)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pytest_icbench.measure.summary.figures import PERCENTILES
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import kept
 from pytest_icbench.model.launch import Launch
@@ -25,7 +24,7 @@ ERROR_RATE = 0.01
 #: Figures of round trips, each with an interval.
 _OF_ROUND_TRIPS: dict[str, Callable[[Histogram], float | None]] = {
     "mean_ratio": lambda rtt: rtt.mean,
-    "p99_ratio": lambda rtt: rtt.percentile(PERCENTILES["p99"]),
+    "p99_ratio": lambda rtt: rtt.percentile(0.99),
     "maximum_ratio": lambda rtt: rtt.maximum,
 }
 #: The fewest pairs of launches with intervals of that confidence.

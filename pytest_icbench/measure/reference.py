@@ -32,7 +32,7 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
         return replace(case.undisturbed, candidate=None)
     if case.switch in REFERENCES and case.function is None:
         return None
-    if case.cpu_allocations and case.one_way and not (case.rate.is_search or case.rate.is_sweep):
+    if case.cpu_allocations and case.one_way and not case.rate.varies:
         # In a group of its own, too, so that others on the host take no more from it than from the case's functions.
         return replace(case, function=case.functions[0], pairs=1, cpu_share="100", cpu_quota=None, candidate=None)
     if case.mixed and case.round_trips:

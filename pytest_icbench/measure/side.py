@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.launch import Launch
+
+#: Runs one launch of a case on a rig. Its arguments are those of ``run_launch``.
+Launcher = Callable[..., Launch]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,7 @@ class Side:
         api: the technique of its endpoints; None: that of the case.
         executable: the workload; None: the installed one.
         around: the environment of its figures; None: what the rig tells of it.
+        launch: runs one launch; None: frames of the workload are sent.
     """
 
     rig: MeasuredRig
@@ -28,6 +34,7 @@ class Side:
     api: str | None = None
     executable: Path | None = None
     around: Environment | None = None
+    launch: Launcher | None = None
 
     @property
     def launched(self) -> Case:

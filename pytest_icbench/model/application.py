@@ -19,6 +19,10 @@ from pytest_icbench.wording import suggestion
 #: What an application moves: answered requests, or a stream, of which an operation is a megabit of payload.
 Unit = Literal["requests", "megabits"]
 
+#: The metric of an application's rate: its client asks again when it has its answer, so the path sets the pace; or it
+#: asks at a rate of its own.
+CLOSED_LOOP, OPEN_LOOP = "closed-loop", "open-loop"
+
 _NAME = re.compile(r"[a-z]\w*")
 _CONNECTIONS = re.compile(r"c(\d{1,6})")
 _BYTES = re.compile(r"(\d{1,9})B")

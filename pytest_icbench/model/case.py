@@ -278,6 +278,11 @@ class Case:
         """The case without its noisy neighbour."""
         return replace(self, noisy_neighbour=None, isolation=None)
 
+    @property
+    def search(self) -> Case:
+        """The search for the rate that the case's load is a share of."""
+        return replace(self.undisturbed, dimension="throughput").sending(rate=self.rate.searched)
+
     def resolved_port(self, switch: Choices) -> str:
         """Returns the port kind: the switch's natural one if the case names none."""
         return self.port if self.port is not None else switch.ports[0]

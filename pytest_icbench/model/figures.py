@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_type_hints
 
+from pytest_icbench.model.application import of_application
 from pytest_icbench.model.function_facts import ChainAccount
 from pytest_icbench.model.launch import DirectionResult, Launch, PairResult
 from pytest_icbench.model.long_run import BackToBack, LossEvent
@@ -26,6 +27,8 @@ F = TypeVar("F", bound="Figures")
 ENDS = ("", "_low", "_high")
 #: Metrics of a path's capability, as opposed to its behaviour under a given load.
 MAXIMA = ("frmol", "mfr", "ndr", "pdr")
+#: The compared percentiles of round trips.
+_SHARES = {"rtt_p50_ns": 0.5, "rtt_p90_ns": 0.9, "rtt_p99_ns": 0.99, "rtt_p99_9_ns": 0.999}
 
 
 def kept(estimate: Estimate | None, factor: float = 1.0) -> Estimate | None:
@@ -62,6 +65,8 @@ class Figures:
     SAYS_METRIC: ClassVar[bool] = True
     #: Whether a bottleneck limits the main figure.
     HAS_LIMIT: ClassVar[bool] = True
+    #: Whether the interval of the main figure is between bounds, and not one over launches.
+    BRACKETED: ClassVar[bool] = False
 
     kind: str = ""
 
@@ -85,6 +90,11 @@ class Figures:
     def of_launch(cls, launch: Launch) -> float | None:
         """Returns the main figure of one launch; None where it has none."""
         return launch.throughput_pps
+
+    @classmethod
+    def value_of_launch(cls, launch: Launch, name: str) -> float | None:
+        """Returns a compared figure of one launch by its name; None where it has none."""
+        return cls.of_launch(launch) if name == cls.MAIN else None
 
     def is_capability(self, metric: str) -> bool:  # noqa: ARG002
         """Whether the main figure is a capability of the path, and not only what it did with a load that was given."""
@@ -184,6 +194,10 @@ class FrameFigures(Figures):
     per_direction: tuple[DirectionResult, ...] = ()
     chains: tuple[ChainAccount, ...] | None = None
 
+    @classmethod
+    def value_of_launch(cls, launch: Launch, name: str) -> float | None:
+        return launch.cycles_per_packet if name == "cycles_per_packet" else cls.of_launch(launch)
+
     def is_capability(self, metric: str) -> bool:
         return metric in MAXIMA
 
@@ -219,6 +233,8 @@ class Search(FrameFigures):
         search_lower_pps, search_upper_pps: relevant bounds of a search, over all pairs; null where none was proven.
         search: a search with its trials; null if it did not begin.
     """
+
+    BRACKETED = True
 
     kind: Literal["search"] = "search"
     search_lower_pps: float | None = None
@@ -287,6 +303,12 @@ class Latency(FrameFigures):
     def of_launch(cls, launch: Launch) -> float | None:
         return None if launch.rtt is None else launch.rtt.percentile(0.5)
 
+    @classmethod
+    def value_of_launch(cls, launch: Launch, name: str) -> float | None:
+        if launch.rtt is None:
+            return None
+        return launch.rtt.mean if name == "rtt_mean_ns" else launch.rtt.percentile(_SHARES[name])
+
     def is_capability(self, metric: str) -> bool:  # noqa: ARG002
         return True
 
@@ -347,6 +369,10 @@ class Application(Figures):
     @classmethod
     def of_launch(cls, launch: Launch) -> float | None:
         return None if launch.application is None else launch.application.operations_per_second
+
+    @classmethod
+    def value_of_launch(cls, launch: Launch, name: str) -> float | None:
+        return None if launch.application is None else of_application(launch.application, name)
 
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
         return replace(self, operations_per_second=main, response_p99_ns=None)

@@ -9,12 +9,12 @@ are null without an interval; ``confidence`` is the confidence of the interval.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.codec import DamagedData, check_fields, check_schema, decode, encode, from_json
@@ -38,12 +38,12 @@ from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.dependence import Dependence
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import plain_name, quantity
 
+T = TypeVar("T")
 #: The figure that tells about a switch where its rate does not.
 CYCLES = "cycles_per_packet"
 
@@ -54,12 +54,40 @@ __all__ = ["CYCLES", "SCHEMA", "Launch", "Measurement", "PairCounts", "PairResul
 SCHEMA = 2
 
 
+@dataclass(frozen=True, slots=True)
+class StateLevel:
+    """The launches of a case in one state of the host.
+
+    Attributes:
+        distance_ns: geometric mean over the launches of the distance between the CPUs that pass frames, in ns.
+        launches: their number.
+        value: the main value, median over these launches, in its unit; null if no launch has one.
+        values: the main value of each launch that has one.
+    """
+
+    distance_ns: float
+    launches: int
+    value: Estimate | None
+    values: tuple[float, ...] = ()
+
+
+class Figure(Generic[T]):
+    """A member of measurements that is a figure of a kind, with its type."""
+
+    def __init__(self, read: Callable[[Measurement], T]) -> None:
+        self._read = read
+
+    def __get__(self, measurement: Measurement | None, _owner: type[Measurement]) -> T:
+        # Of the class it is the member itself.
+        return self._read(measurement) if measurement is not None else self  # type: ignore[return-value]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Measurement:
     """The statistics of several launches of one case. The names are those of a line in ``results.jsonl``.
 
-    Typed code reads the figures by their kind: ``measurement.frames.throughput_pps`` is None where the measurement is
-    of another kind. ``measurement.throughput_pps`` is the same for short, which type checkers do not know.
+    All figures are read by their kind: ``measurement.frames.throughput_pps`` is None where the measurement is of
+    another kind. Those that tests read most have their names here, too: ``measurement.throughput_pps``.
 
     Attributes:
         case: the case's id.
@@ -181,14 +209,31 @@ class Measurement:
     per_repeated_launch: tuple[Launch, ...] = ()
     per_other_launch: tuple[Launch, ...] = ()
 
-    if not TYPE_CHECKING:  # typed code reads the figures by their kind
-
-        def __getattr__(self, name: str) -> Any:
-            """Returns a figure by its name, or its ``x_low`` or ``x_high``."""
-            stem, _, end = name.rpartition("_")
-            if name not in FIGURES and (end not in ("low", "high") or stem not in ESTIMATES):
-                raise AttributeError(f"a measurement has no {name!r}")
-            return self.value(name) if name in FIGURES else getattr(self.value(stem), end, None)
+    # Figures by their names alone. One that the kind does not have is None or 0.
+    throughput_pps = Figure(lambda own: own.frames.throughput_pps)
+    throughput_gbps = Figure(lambda own: own.frames.throughput_gbps)
+    offered_pps = Figure(lambda own: own.frames.offered_pps)
+    sent = Figure(lambda own: own.frames.sent)
+    received = Figure(lambda own: own.frames.received)
+    lost = Figure(lambda own: own.frames.lost)
+    frame_loss_ratio = Figure(lambda own: own.frames.frame_loss_ratio)
+    cycles_per_packet = Figure(lambda own: own.frames.cycles_per_packet)
+    chains = Figure(lambda own: own.frames.chains)
+    followed = Figure(lambda own: own.frames.followed)
+    noisy_neighbour = Figure(lambda own: own.frames.noisy_neighbour)
+    loss_events = Figure(lambda own: own.frames.loss_events)
+    loss_event_count = Figure(lambda own: own.frames.loss_event_count)
+    back_to_back = Figure(lambda own: own.rates.back_to_back)
+    sweep = Figure(lambda own: own.rates.sweep)
+    search = Figure(lambda own: own.searched.search)
+    search_lower_pps = Figure(lambda own: own.searched.search_lower_pps)
+    search_upper_pps = Figure(lambda own: own.searched.search_upper_pps)
+    rtt_p50_ns = Figure(lambda own: own.round_trips.rtt_p50_ns)
+    rtt_p99_ns = Figure(lambda own: own.round_trips.rtt_p99_ns)
+    operations_per_second = Figure(lambda own: own.application.operations_per_second)
+    response_p99_ns = Figure(lambda own: own.application.response_p99_ns)
+    startup_ns = Figure(lambda own: own.containers.startup_ns)
+    startup_growth = Figure(lambda own: own.containers.startup_growth)
 
     def __repr__(self) -> str:
         """Returns case, main value and interval on one line, since a failed ``assert`` shows it."""
@@ -204,7 +249,7 @@ class Measurement:
     @property
     def frames(self) -> FrameFigures:
         """The figures about frames of the workload; of applications and start-up all are None, or 0."""
-        return self.figures if isinstance(self.figures, FrameFigures) else none_of(FrameFigures)
+        return self._of(FrameFigures)
 
     @property
     def rates(self) -> Throughput:
@@ -227,7 +272,7 @@ class Measurement:
         return self._of(Application)
 
     @property
-    def startup(self) -> Startup:
+    def containers(self) -> Startup:
         """The figures of created containers; of other kinds all are None, or 0."""
         return self._of(Startup)
 

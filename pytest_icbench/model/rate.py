@@ -69,6 +69,11 @@ class Rate:
         return self.loads is not None
 
     @property
+    def varies(self) -> bool:
+        """Whether launches have several offered loads: the trials of a search, the points of a sweep."""
+        return self.is_search or self.is_sweep
+
+    @property
     def at_limit(self) -> bool:
         """Whether the figure is a limit of the path, and not only the result of a given load."""
         return self.pps is None and self.share is None and self.trace is None

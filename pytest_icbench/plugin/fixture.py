@@ -17,9 +17,8 @@ from pytest_icbench.gate.baseline_comparison import compare_with_base
 from pytest_icbench.gate.judge import Judgement, enforce, judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.measure.estimate import SOAK_S
-from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
-from pytest_icbench.measure.strategy.trains import measure_trains
+from pytest_icbench.kinds.throughput.trains import measure_trains
+from pytest_icbench.measure.soak import SOAK_S, soak_settings, with_losses
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
@@ -435,7 +434,7 @@ class Icbench:
 
     def _offered(self, case: Case, settings: Settings) -> tuple[Rate, float]:
         """Returns the load of each pair and the rate of all pairs that it is a share of. Raises Invalid."""
-        whole = replace(case.undisturbed, dimension="throughput").sending(rate=case.rate.searched)
+        whole = case.search
         search = self._searched(whole, settings)
         if search.verdict == Verdict.INVALID or not search.frames.throughput_pps:
             raise Invalid(search.reason or "no-forwarding", f"{whole.id}: {search.evidence or 'no rate was search'}")

@@ -300,14 +300,12 @@ def check_rate(case: Case, settings: Settings, where: str) -> None:
     """
     if case.rate.is_max or case.rate.pps is not None or case.rate.trace is not None:
         return
-    from pytest_icbench.measure.measure import strategy_of
-    from pytest_icbench.measure.mlrsearch import check_library
+    from pytest_icbench.kinds.runs import check_case
 
     try:
-        strategy_of(case)
-        if case.rate.loss_ratio is not None:
-            check_library()
-            settings.goal(case.rate.searched)
+        check_case(case, settings)
+        if case.rate.share is not None:
+            check_case(case.search, settings)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
 

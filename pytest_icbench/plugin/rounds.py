@@ -22,9 +22,9 @@ from random import Random
 import pytest
 
 from pytest_icbench.errors import IcbenchError
-from pytest_icbench.measure.part import Part, parts
-from pytest_icbench.measure.progress import Progress
-from pytest_icbench.measure.summary.gathered import LaunchLog
+from pytest_icbench.measure.case_progress import Progress
+from pytest_icbench.measure.repetition import Part, parts
+from pytest_icbench.measure.summary.launch_log import LaunchLog
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings

@@ -23,8 +23,8 @@ from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.signals import SignalGuard
+from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.measure.comparing import Allowances
-from pytest_icbench.measure.progress import Progress
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.codec import encode
@@ -32,7 +32,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.fitness import HostCheck, check_history
+from pytest_icbench.plugin.fitness_check import HostCheck, check_history
 from pytest_icbench.plugin.gate_setup import keep_baseline, load_gate
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, benchmarks, count_judged_cases
 from pytest_icbench.plugin.progress import ProgressLine, Schedule

@@ -177,6 +177,8 @@ def bring_functions(config: pytest.Config, options: Options) -> tuple[str, ...]:
 def _ask_for_functions(config: pytest.Config) -> Iterator[Any]:
     for cls in ask_hook(config, _FUNCTIONS_HOOK):
         where = f"{_FUNCTIONS_HOOK}: function '{cls.name}' ({cls.__module__})"
+        if missing := sorted(getattr(cls, "__abstractmethods__", ())):
+            raise UsageError(f"{where}: it has no {', '.join(f'{name}()' for name in missing)}")
         ports = getattr(cls, "ports", None)
         if not _are_texts(ports):
             raise UsageError(f"{where}: ports is {ports!r:.60}, but has to be {_TEXTS}")

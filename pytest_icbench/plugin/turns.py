@@ -26,9 +26,9 @@ import pytest
 from _pytest.skipping import evaluate_skip_marks
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
+from pytest_icbench.kinds.runs import Measuring
+from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.measure.estimate import launch_estimate_s
-from pytest_icbench.measure.measure import Measuring
-from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement

@@ -13,11 +13,22 @@ from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
-from pytest_icbench.display.case_names import Traffic, grouped, main_figure, main_unit, number, path_of, short, traffic
+from pytest_icbench.display.case_names import (
+    Traffic,
+    grouped,
+    main_figure,
+    main_unit,
+    number,
+    path_of,
+    short,
+    three,
+    traffic,
+)
 from pytest_icbench.gate.margins import COMPARED, MAIN
+from pytest_icbench.kinds import registry
 from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.figures import KINDS, Startup
+from pytest_icbench.model.figures import KINDS
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import decisions
@@ -358,11 +369,6 @@ def _interval(result: Result) -> str:
     return f" ({three(main.low * factor)} to {three(main.high * factor)})"
 
 
-def three(value: float) -> str:
-    """Formats a number with three significant digits: ``0.246``, ``16.1``, ``1,485``."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
 _LIST = re.compile(r"\b(?P<kind>acl|set)(?P<rules>[1-9]\d*)\b", re.ASCII)
 _LIST_KINDS = {"acl": "rule", "set": "element of a set"}
 
@@ -409,59 +415,45 @@ def _slope(points: dict[int, float]) -> float:
 FEW_CPUS = 2
 
 
-class _ShownInPart(NamedTuple):
-    """A kind of case: a predicate, its name, what a host with few CPUs shows about it, and what it does not show."""
-
-    of: Callable[[Result], bool]
-    name: str
-    shown: str
-    not_shown: str
-
-
-_SHOWN_IN_PART = (
-    _ShownInPart(
+#: Cases that a host with few CPUs shows only in part: a predicate, their name, what it shows and what it does not.
+_SHOWN_IN_PART: tuple[tuple[Callable[[Result], object], str, str, str], ...] = (
+    (
         lambda result: result.point.chain > 1,
         "chains",
         "what a hop adds and at which hop frames are lost",
         "what a chain carries if each function has a core; the 99th percentile is due to the scheduler",
     ),
-    _ShownInPart(
+    (
         lambda result: bool(result.point.cpu_allocations),
         "parts of a CPU",
         "how functions split one CPU",
         "what they do next to I/O on separate cores, since all senders share the other CPU",
     ),
-    _ShownInPart(
+    (
         lambda result: result.point.mixed and not result.point.cpu_allocations,
         "different functions on one CPU",
         "who gets the CPU and how long a ping waits",
         "that at the published rates, since all senders share the other CPU",
     ),
-    _ShownInPart(
+    (
         lambda result: _alike(result.point),
         "functions side by side",
         "what each additional one takes from the total",
         "what they pass on separate cores, since their senders and receivers share these CPUs",
     ),
-    _ShownInPart(
+    (
         lambda result: result.point.rate.trace is not None,
         "loads that change",
         "how soon a path follows a change",
         "how closely it follows on more cores",
     ),
-    _ShownInPart(
+    (
         lambda result: result.point.noisy_neighbour is not None,
         "noisy neighbours",
         "what shared memory and caches cost",
         "a noisy neighbour in another L3 domain, or of a path of several cores",
     ),
-    _ShownInPart(
-        lambda result: isinstance(result.figures, Startup),
-        "creation of containers",
-        "the time of each and its growth with their number",
-        "these times without clients and containers on the CPUs that create them",
-    ),
-    _ShownInPart(
+    (
         lambda result: (result.point.function or "").startswith("subscribers"),
         "subscribers",
         "how evenly clients are served and what many of them add to a round trip",
@@ -473,11 +465,9 @@ _SHOWN_IN_PART = (
 def few_cpus_show(results: Sequence[Result]) -> list[str]:
     """Returns a sentence for each kind of case that two CPUs show only in part; none for hosts with more CPUs."""
     few = [result for result in results if _cpus(result) <= FEW_CPUS]
-    return [
-        f"two CPUs show of {kind.name} {kind.shown}; not {kind.not_shown}."
-        for kind in _SHOWN_IN_PART
-        if any(kind.of(result) for result in few)
-    ]
+    own = [kind.in_part for kind in registry.KINDS if kind.in_part and any(kind_of(result) is kind for result in few)]
+    others = [shown for has, *shown in _SHOWN_IN_PART if any(map(has, few))]
+    return [f"two CPUs show of {name} {shown}; not {not_shown}." for name, shown, not_shown in (*others, *own)]
 
 
 def _alike(case: Case) -> bool:

@@ -6,14 +6,15 @@ The case is the first column of every report. It is not in this table, since eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from pytest_icbench.display.case_names import main_figure, main_unit, microseconds, number, short
+from pytest_icbench.display.case_names import main_figure, main_unit, number
+from pytest_icbench.display.frame_rates import mean_frame, rate_columns
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.kinds.application.application_columns import operations, operations_interval
-from pytest_icbench.kinds.registry import KINDS
+from pytest_icbench.kinds.registry import KINDS, kind_of
+from pytest_icbench.kinds.search.search_columns import bounds
+from pytest_icbench.kinds.throughput.throughput_columns import train
 from pytest_icbench.model import disturbed
-from pytest_icbench.model.figures import Figures, Latency, Search, Throughput
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
@@ -29,47 +30,10 @@ def columns(where: In) -> list[Column]:
     return [column for column in COLUMNS if where in column.shown]
 
 
-def rate(result: Result) -> str:
-    """Returns the rate in Mpps, after ``≥`` if it is "at least"."""
-    pps = number(result, result.frames.throughput_pps)
-    if pps is None:
-        return ""
-    return ("≥" if result.at_least else "") + remarks.mpps(pps)
-
-
-def interval(result: Result) -> str:
-    """Returns the interval of the rate; empty for a searched rate."""
-    pps = number(result, result.frames.throughput_pps)
-    if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
-        return ""
-    return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
-
-
-def _p99(result: Result) -> str:
-    """Returns the 99th percentile of round trips, or of the response times that an application's client has."""
-    return microseconds(result, result.figures.tail)
-
-
-def bounds(result: Result) -> str:
-    """Returns the bounds of a searched rate, which RFC 9971 requires in every report."""
-    return remarks.bounds(result, "..")
-
-
 def gbps(result: Result) -> str:
     """Returns the rate in Gbit/s."""
     gbps = number(result, result.frames.throughput_gbps)
     return "" if gbps is None else f"{gbps:.2f}" if gbps >= 1 else f"{gbps:.4f}"
-
-
-def mean_frame(result: Result) -> str:
-    """Returns the mean length of a mix's frames in bytes; empty where all frames have one length."""
-    mean_bytes = number(result, result.frames.mean_frame_bytes)
-    return "" if mean_bytes is None or result.point.traffic.mix is None else f"{mean_bytes:.1f}"
-
-
-def train(result: Result) -> str:
-    """Returns the frames of the longest train without loss."""
-    return remarks.longest_train(result) or ""
 
 
 def loss(result: Result) -> str:
@@ -138,22 +102,8 @@ def judged(result: Result) -> str:
 
 def _figure(result: Result) -> str:
     """Returns the main value with its unit and metric."""
-    if result.is_number and result.rates.back_to_back is not None:
-        return f"{train(result)} frames back to back"
-    return "" if main_figure(result) is None else _MAIN_FIGURE[type(result.figures)](result)
-
-
-def _rate_and_metric(result: Result) -> str:
-    frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""
-    return f"{rate(result)} Mpps {result.metric}{frames}"
-
-
-#: The main value with its unit and metric, by kind.
-_MAIN_FIGURE: Mapping[type[Figures], Callable[[Result], str]] = {
-    Throughput: _rate_and_metric,
-    Search: _rate_and_metric,
-    **{kind.figures: kind.value for kind in KINDS},
-}
+    known = main_figure(result) is not None or (result.is_number and train(result))
+    return kind_of(result).value(result) if known else ""
 
 
 def _figure_and_ratio(result: Result) -> str:
@@ -164,23 +114,14 @@ def _figure_and_ratio(result: Result) -> str:
 def _interval_of_figure(result: Result) -> str:
     """Returns the interval of the main value; for a searched rate its relevant bounds."""
     main = main_figure(result)
-    if main is None or result.rates.back_to_back is not None:
+    if main is None:
         return ""
-    if remarks.is_search(result):
-        return f"bounds {remarks.bounds(result)}" if remarks.bounds(result) else ""
+    if result.figures.BRACKETED:
+        return f"bounds {bounds(result, ' to ')}" if bounds(result) else ""
     if main.low is None or main.high is None:
         return ""
-    factor = main_unit(result)[1]
-    shown: Callable[[float], str] = _SHOWN.get(type(result.figures), lambda value: short(value * factor))
-    return f"{shown(main.low)} to {shown(main.high)}"
-
-
-#: Formats the ends of an interval, by kind; other kinds use the unit of the main figure.
-_SHOWN: Mapping[type[Figures], Callable[[float], str]] = {
-    Throughput: remarks.mpps,
-    Search: remarks.mpps,
-    Latency: lambda time_ns: f"{time_ns / 1000:.1f}",
-}
+    factor, shown = main_unit(result)[1], kind_of(result).short
+    return f"{shown(main.low * factor)} to {shown(main.high * factor)}"
 
 
 def _change(result: Result) -> str:
@@ -204,21 +145,6 @@ def _change_and_values(result: Result) -> str:
     """Returns the change with its interval, and both values."""
     change = change_of(result)
     return "" if change is None else ", ".join(filter(None, (change.text, change.text and change.values)))
-
-
-def _line_rate(result: Result) -> str:
-    """Returns the rate of a throughput case; empty for a latency case, whose rate is only the offered load."""
-    return operations(result) or (f"{rate(result)} Mpps" if result.figures.SAYS_METRIC and rate(result) else "")
-
-
-def _line_interval(result: Result) -> str:
-    """Returns the interval of the main value."""
-    p50 = number(result, result.round_trips.rtt_p50_ns)
-    if p50 is not None and p50.low is not None and p50.high is not None:
-        return f"{p50.low / 1000:.1f}..{p50.high / 1000:.1f}"
-    if not result.figures.SAYS_METRIC:
-        return ""
-    return operations_interval(result) or bounds(result) or interval(result)
 
 
 def _line_loss(result: Result) -> str:
@@ -246,25 +172,30 @@ def _disturbed(result: Result) -> str:
     return disturbed.share(result) if remarks.disturbance(result) else ""
 
 
+def _own(name: str) -> Callable[[Result], str]:
+    """Returns the text of a column of lines that each kind has itself."""
+
+    def text(result: Result) -> str:
+        own = (column for column in kind_of(result).columns if column.name == name and column.shown == In.LINE)
+        return next((column.text(result) for column in own), "")
+
+    return text
+
+
+#: Columns of lines that have one place for all kinds.
+_ALIGNED = ("rate", "interval", "p99")
 _BOTH = In.THROUGHPUT | In.LATENCY
 _ALL = _BOTH | In.APPLICATION | In.STARTUP
 
 #: All columns in their order.
 COLUMNS = (
-    Column("rate", "", _line_rate, In.LINE),
-    *(column for kind in KINDS for column in kind.columns),
+    Column("rate", "", _own("rate"), In.LINE),
     Column("mean frame", "", mean_frame, In.LINE, phrase="frames of {text} B on average"),
-    Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
-    Column(
-        "p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LINE, phrase="p50 {text} µs"
-    ),
-    Column("interval", "", _line_interval, In.LINE),
-    Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
+    *(column for kind in KINDS for column in kind.columns if column.shown != In.LINE or column.name not in _ALIGNED),
+    Column("interval", "", _own("interval"), In.LINE),
+    Column("p99", "µs", _own("p99"), In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
-    Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
-    Column("mean frame", "B", mean_frame, _BOTH),
-    Column("interval", "", interval, In.THROUGHPUT),
-    Column("bounds", "", bounds, In.THROUGHPUT),
+    *rate_columns(In.LATENCY),
     Column("Gbit/s", "", gbps, In.THROUGHPUT),
     Column("value", "", _figure_and_ratio, In.MARKDOWN),
     Column("interval", "", _interval_of_figure, In.MARKDOWN),

@@ -10,9 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pytest_icbench.display.case_names import of_kind, path_of
+from pytest_icbench.display.case_names import path_of
 from pytest_icbench.kinds.registry import kind_of
-from pytest_icbench.model.figures import Application, FrameFigures
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report import overview, remarks
@@ -67,7 +66,7 @@ def question(results: Sequence[Result]) -> str:
 def _question_of_paths(results: Sequence[Result]) -> str:
     paths = _several(map(path_of, results))
     kinds = {kind_of(result) for result in results}
-    if len(kinds) == 1 and (kind := kinds.pop()) is not None and kind.question is not None:
+    if len(kinds) == 1 and (kind := kinds.pop()).question is not None:
         return kind.question.format(paths=", ".join(paths))
     loads = _loads(results)
     if len(paths) == 1:
@@ -106,11 +105,12 @@ def _several(texts: Iterable[str | None]) -> list[str]:
 
 def _loads(results: Sequence[Result]) -> str:
     """Returns what was sent: packet sizes, mixes by name, and the loads of applications."""
-    frames = [result.point.traffic for result in of_kind(results, FrameFigures)]
+    loads = [result.point.load for result in results]
+    frames = [load.frames.traffic for load in loads if load.USES_API]
     sizes = _sizes({traffic.mean_bytes for traffic in frames if traffic.mix is None})
     mixes = _several(f"mix {traffic.mix}" for traffic in frames if traffic.mix)
-    apps = _several(result.point.load.label for result in of_kind(results, Application))
-    return ", ".join(filter(None, [sizes, *mixes, *apps]))
+    named = _several(load.label for load in loads if load.PAIRED and load.label)
+    return ", ".join(filter(None, [sizes, *mixes, *named]))
 
 
 def _sizes(lengths: Iterable[float]) -> str:

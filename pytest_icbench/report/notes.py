@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pytest_icbench.display.case_names import number, of_kind
-from pytest_icbench.kinds.latency.latency_columns import first
+from pytest_icbench.display.frame_rates import each_way, rate
+from pytest_icbench.kinds.kind import Kind
+from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.case import GSO
-from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import host_states, remarks
-from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
+from pytest_icbench.report.columns import ratio, to_plain
 from pytest_icbench.report.line import label, shared
 from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.wording import counted, show
@@ -51,6 +51,10 @@ def notes(results: Sequence[Result]) -> list[str]:
     return [*_legend(results), *remarks_on(results)]
 
 
+def _of_kind(kind: Kind, has: Callable[[Result], object]) -> Callable[[Result], object]:
+    return lambda result: kind_of(result) is kind and has(result)
+
+
 #: The meaning of columns and marks, each with a predicate for the results that have it.
 _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
     (ratio, "ratio: to the same applications on the same CPUs with no switch between (latency: p50 over p50)"),
@@ -63,19 +67,9 @@ _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
         lambda result: result.point.directions > 1,
         "both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)",
     ),
-    (first, "first: p50 of frames that were the first of their burst"),
-    (
-        lambda result: number(result, result.round_trips.floor_p50_ns) is not None,
-        "floor, floor p99: p50 and p99 without a switch: the time of the tool and the machine alone",
-    ),
-    (train, "train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)"),
+    *((_of_kind(kind, has), text) for kind in KINDS for has, text in kind.legend),
 )
 _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
-    (
-        lambda result: of_kind([result], Application),
-        "client, server: CPU time of their processes in µs per operation",
-    ),
-    (bounds, "bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)"),
     (
         lambda result: result.point.api == GSO,
         (
@@ -151,7 +145,7 @@ def _on_the_host(result: Result) -> Iterator[Note]:
         yield Note("disturbed", f"({disturbed.removeprefix('disturbed: ')})", disturbed)
     if stepped := remarks.clock_step(result):
         yield Note(stepped)
-    if ways := remarks.each_way(result):
+    if ways := each_way(result):
         yield Note("each direction", f"({ways})", f"each direction: {ways}")
     if levels := host_states.levels(result):
         yield Note("states of the host", f"({levels.partition(': ')[2]})", levels)
@@ -171,8 +165,7 @@ def _on_the_load(result: Result) -> Iterator[Note]:
         remarks.side_by_side(result),
         remarks.noisy_neighbour_effect(result),
         remarks.load_changes(result),
-        remarks.back_to_back(result),
-        remarks.unanswered(result) if result.is_number else "",
+        *kind_of(result).remarks(result),
         remarks.describe_losses(result, remarks.FEW_EVENTS),
     ):
         if text:
@@ -188,8 +181,6 @@ def _on_the_launches(result: Result) -> Iterator[Note]:
         launches = f"{unsettled} of {counted(result.launches, 'launch')}"
         end = "did not become stationary; see --icbench-max-warmup"
         yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")
-    if result.is_number and result.searched.search is not None and result.searched.search.evidence:
-        yield Note(result.searched.search.evidence)
     if result.reference_evidence:
         yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
     if result.repeated:

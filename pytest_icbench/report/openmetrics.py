@@ -14,10 +14,10 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from pytest_icbench.display.case_names import number
+from pytest_icbench.kinds.latency.latency_columns import round_trips
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.decisions import candidates
-from pytest_icbench.report.remarks import round_trips
 from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -86,9 +86,7 @@ def _families(
         yield f"icbench_side_by_side{end}_ratio", "ratio", f"Value over that of its base{end_text}.", change
     loss = _plain(results, lambda result: result.frames.frame_loss_ratio)
     yield "icbench_frame_loss_ratio", "ratio", "Frames lost over frames sent.", loss
-    created = _plain(
-        results, lambda result: None if result.startup.startup_ns is None else result.startup.startup_ns / 1e9
-    )
+    created = _plain(results, lambda result: None if result.startup_ns is None else result.startup_ns / 1e9)
     yield "icbench_startup_seconds", "seconds", "Time to create a container, median over those of a case.", created
     launches = _plain(results, lambda result: result.launches)
     yield "icbench_launches", "", "Number of launches of the values.", launches

@@ -19,11 +19,11 @@ from pytest_icbench.display.case_names import (
     short,
     traffic,
 )
+from pytest_icbench.kinds.search.search_columns import bounds
 from pytest_icbench.model.case import REFERENCE_LINKS
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.host_states import in_one_state, ratio_of
-from pytest_icbench.report.remarks import bounds, is_search
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import percent
 
@@ -166,7 +166,7 @@ def _undecided(best: Result, rivals: Sequence[Result], gains: Mapping[str, Estim
     both = [result for result in firm if path_of(result) in known or (_interval(result) and _interval(best))]
     overlapping = [path_of(result) for result in both]
     unknown = [path_of(result) for result in firm if path_of(result) not in overlapping]
-    kind = "bounds" if is_search(best) else "intervals"
+    kind = "bounds" if best.figures.BRACKETED else "intervals"
     reasons = (
         (overlapping, f"{kind} overlap with that of {path_of(best)}"),
         (unknown, f"too few launches to tell from {path_of(best)}"),
@@ -201,8 +201,8 @@ def figure_text(result: Result) -> str:
     if result.at_least:
         text = f"≥ {text}"
     interval = _interval(result)
-    if is_search(result):
-        text += f" (bounds {bounds(result)})" if bounds(result) else ""
+    if result.figures.BRACKETED:
+        text += f" (bounds {bounds(result, ' to ')})" if bounds(result) else ""
     elif interval is not None:
         text += f" ({short(interval[0] * factor)} to {short(interval[1] * factor)})"
     gbps = number(result, result.frames.throughput_gbps) if result.figures.SAYS_METRIC else None

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from pytest_icbench.display.case_names import number, short
+from pytest_icbench.display.case_names import percentiles, short
+from pytest_icbench.kinds.latency.latency_columns import floor
 from pytest_icbench.model import disturbed
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.function_facts import FunctionWork
@@ -19,101 +20,10 @@ from pytest_icbench.model.noisy_neighbour import excludes_one
 from pytest_icbench.model.path import DIRECTION_NAMES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
 from pytest_icbench.wording import counted, percent, span
 
 #: Smallest drift that is reported, as a part of the value.
 NOTABLE_DRIFT = 0.01
-#: Metrics of searched rates.
-SEARCHES = ("ndr", "pdr")
-_PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
-
-
-def is_search(result: Result) -> bool:
-    """Whether the rate is the result of a search. Its interval is then a bracket and no confidence interval."""
-    return result.metric in SEARCHES
-
-
-def bounds(result: Result, between: str = " to ") -> str:
-    """Returns the relevant bounds of a search in Mpps; empty if none is proven, and for other results.
-
-    RFC 9971 requires the lower bound in every report. An upper bound that is not the device's is left out.
-    """
-    lower, upper = number(result, result.searched.search_lower_pps), number(result, result.searched.search_upper_pps)
-    if not is_search(result) or lower is None:
-        return ""
-    if upper is None or result.frames.throughput_pps is None or result.frames.throughput_pps.high is None:
-        return f"≥{short(lower / 1e6)}"
-    return f"{short(lower / 1e6)}{between}{short(upper / 1e6)}"
-
-
-def relevant_bounds(result: Result) -> str:
-    """Returns the relevant bounds as a sentence, including an upper bound that is not the device's."""
-    lower, upper = number(result, result.searched.search_lower_pps), number(result, result.searched.search_upper_pps)
-    if not is_search(result) or (lower is None and upper is None):
-        return ""
-    ends = [
-        f"no {name} bound proven" if value is None else f"{name} {short(value / 1e6)} Mpps"
-        for name, value in (("lower", lower), ("upper", upper))
-    ]
-    return f"{', '.join(ends)} (offered load over all pairs, RFC 9971)"
-
-
-def times(result: Measurement, stem: str, *names: str) -> dict[str, Estimate | None]:
-    """Returns times (ns) of a result by name: ``p99.9`` of ``rtt`` is its ``rtt_p99_9_ns``."""
-    return {name: result.estimate(f"{stem}_{name.replace('.', '_')}_ns") for name in names}
-
-
-def round_trips(result: Measurement) -> dict[str, Estimate | None]:
-    """Returns the percentiles of round trips (ns) by name."""
-    return times(result, "rtt", *_PERCENTILES)
-
-
-def unanswered(result: Measurement) -> str:
-    """Returns how many requests have no answer, and which percentiles are missing; empty if nothing is missing.
-
-    Too few requests are reported for p50 and p99 only: higher percentiles need more than a short launch has.
-    """
-    requests = result.round_trips.rtt_samples + result.round_trips.rtt_lost
-    among, few = [], ""
-    for name, value in round_trips(result).items():
-        tail = 1 - float(name.removeprefix("p")) / 100
-        if value is not None:
-            continue
-        if round(requests * tail, 6) >= SAMPLES_BEYOND:
-            among.append(name)
-        elif requests and name in ("p50", "p99") and not few:
-            few = f"{name} takes {SAMPLES_BEYOND / tail:,.0f} requests, there were {requests:,}"
-    if not result.round_trips.rtt_lost:
-        return few
-    text = f"{result.round_trips.rtt_lost:,} of {requests:,} requests have no answer and count as the slowest"
-    missing = f"{', '.join(among)} would be among them" if among else ""
-    return "; ".join(part for part in (text, missing, few) if part)
-
-
-def first_round_trips(result: Measurement) -> dict[str, Estimate | None]:
-    """Returns the percentiles of round trips of frames that were first in their burst (ns)."""
-    return times(result, "rtt_first", "p50", "p99")
-
-
-def variation(result: Measurement) -> dict[str, Estimate | None]:
-    """Returns the percentiles of the delay variation (ns)."""
-    return times(result, "pdv", *_PERCENTILES)
-
-
-def floor(result: Measurement) -> dict[str, float | None]:
-    """Returns the percentiles of the reference link's round trips (ns)."""
-    return {
-        "p50": result.round_trips.floor_p50_ns,
-        "p90": result.round_trips.floor_p90_ns,
-        "p99": result.round_trips.floor_p99_ns,
-    }
-
-
-def percentiles(times: Mapping[str, float | None], greatest: float | None = None) -> str:
-    """Returns ``p50 20 µs, p99 31 µs``: the known percentiles and the greatest time. Times are in ns."""
-    named = {**times, "max": greatest}
-    return ", ".join(f"{name} {short(value / 1e3)} µs" for name, value in named.items() if value is not None)
 
 
 def shares_cpus(result: Result) -> bool:
@@ -141,16 +51,6 @@ def drifted(change: float) -> str:
         return f"{'-' if change < 0 else '+'}{percent(change)}"
     first, last = (max(1 + side * change / 2, 0.0) for side in (-1, 1))
     return f"from {first:.2g} to {last:.2g} times its level"
-
-
-def each_way(result: Measurement) -> str:
-    """Returns the rate and the loss of each direction; empty unless both ends send at once."""
-    ways = result.frames.per_direction if result.is_number else ()
-    return "; ".join(
-        f"{DIRECTION_NAMES[way.direction]} {mpps(way.throughput_pps)} Mpps"
-        + (f", {way.lost:,} of {way.sent:,} frames lost" if way.lost else ", nothing lost")
-        for way in ways
-    )
 
 
 def dependence(result: Result) -> str:
@@ -193,13 +93,6 @@ def not_known(result: Result) -> str:
     return "; ".join(str(sentence) for sentence in missing) if isinstance(missing, list | tuple) else ""
 
 
-def mpps(pps: float) -> str:
-    """Formats a rate in Mpps with two or three decimals, below 10,000 frames/s with all decimals."""
-    if not 0 < pps < 10_000:
-        return f"{pps / 1e6:.2f}" if pps >= 1e6 else f"{pps / 1e6:.3f}"
-    return f"{max(round(pps), 1) / 1e6:.6f}".rstrip("0")
-
-
 #: Numbers of listed loss events: in notes, and in facts of the page.
 FEW_EVENTS, MANY_EVENTS = 5, 50
 
@@ -228,28 +121,6 @@ def _event(event: LossEvent, several: bool) -> str:
     pair = f"pair {event.pair}, " if several else ""
     way = f"{DIRECTION_NAMES[event.direction]}, " if event.direction else ""
     return f"{began} UTC, {event.duration_s:.3g} s, {pair}{way}{event.lost:,} lost, {event.refused:,} refused"
-
-
-def longest_train(result: Measurement) -> str | None:
-    """Returns the frames of the longest train without loss; None for other results."""
-    trains = result.rates.back_to_back
-    return None if trains is None else f"{'≥' if trains.at_least else ''}{trains.frames:,.0f}"
-
-
-def back_to_back(result: Measurement) -> str | None:
-    """Returns the report of trains by RFC 9004: number, mean, spread, buffer times; None for other results."""
-    trains = result.rates.back_to_back
-    if trains is None:
-        return None
-    spread = f"{trains.frames_min:,} to {trains.frames_max:,}"
-    if trains.frames_stddev is not None:
-        spread += f", standard deviation {trains.frames_stddev:,.3g}"
-    text = f"{longest_train(result)} frames back to back without loss, mean of {trains.repetitions} ({spread})"
-    text += f" at {trains.rate_pps / 1e6:.4g} Mpps: {trains.buffer_time_s * 1e6:.4g} µs of buffer"
-    corrected = trains.corrected_buffer_time_s
-    if corrected is None:
-        return f"{text}, not corrected: no rate without loss was found"
-    return f"{text}, {corrected * 1e6:.4g} µs corrected for the frames forwarded meanwhile"
 
 
 def flat_long_run(result: Measurement) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.display.case_names import host_legend, hosts_apart, number
+from pytest_icbench.display.case_names import host_legend, hosts_apart
 from pytest_icbench.display.table import In
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.result import Result
@@ -20,8 +20,6 @@ from pytest_icbench.wording import printable, wrapped
 WIDTH = 100
 #: Least width of the names of rows. With less room each name gets a separate line above its values.
 _LEAST_NAME, _INDENT = 24, 2
-#: The table of each dimension, and the tables of kinds.
-_TABLES = {"latency": In.LATENCY, "application": In.APPLICATION, "startup": In.STARTUP, "just in time": In.STARTUP}
 #: The title of a dimension's table, which says what its columns mean.
 _TITLES = {table: title for kind in KINDS for table, title in kind.titles.items()}
 
@@ -35,18 +33,19 @@ def table(results: Sequence[Result]) -> list[str]:
     hosts = list(dict.fromkeys(result.host for result in apart))
     groups: dict[tuple[str, str, str | None], list[Result]] = {}
     for result in sorted(apart, key=lambda result: hosts.index(result.host)):
-        own = kind_of(result)
-        key = own.table(result) if own else result.dimension, result.metric, result.host
+        key = kind_of(result).table(result), result.metric, result.host
         groups.setdefault(key, []).append(result)
     lines: list[str] = []
     for (kind, metric, host), group in groups.items():
         if lines:
             lines.append("")
         on = f" on {host}" if host else ""
-        title = _TITLES.get(kind, "{kind}").format(kind=kind, metric=metric)
-        lines += _group(title + on, metric, group, _TABLES.get(kind, In.THROUGHPUT))
-        if varied := [result for result in group if number(result, result.round_trips.pdv_p50_ns) is not None]:
-            lines += ["", *_group(f"delay variation (RFC 5481){on}", metric, varied, In.VARIATION)]
+        title = _TITLES[kind].format(kind=kind, metric=metric)
+        own = kind_of(group[0])
+        lines += _group(title + on, metric, group, own.shown)
+        for further, has, shown in own.further:
+            if having := list(filter(has, group)):
+                lines += ["", *_group(f"{further}{on}", metric, having, shown)]
     legend = [line for text in host_legend(results) for line in wrapped(text, WIDTH)]
     notes = [line for note in all_notes(apart) for line in wrapped(printable(note), WIDTH)]
     below = [*notes, *legend]

@@ -13,7 +13,7 @@ from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint

@@ -21,7 +21,7 @@ from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
 from pytest_icbench.measure.launch.culprit import look_at_the_switch
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.placement import Placement

@@ -22,7 +22,7 @@ from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.measure.versions import check_comparable
+from pytest_icbench.kinds.runs import check_comparable
 from pytest_icbench.model import flows
 from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.candidate import candidate_key

@@ -13,7 +13,7 @@ from pytest_icbench.host import host_facts
 from pytest_icbench.host.cpu_usage import NO_RUN_DELAY, CpuWatch, OwnProcesses, counts_run_delay
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource import perf
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Fitness, Link

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -43,21 +44,21 @@ _DPDK_APPLICATION = "dpdk-"
 _LOGS_EVERY_S = 1.0
 
 
-class HostPart(RigCalls):
+class HostPart(RigCalls, ABC):
     """The part that a rig drives: everything on one host, or on two as if they were one."""
 
     @property
+    @abstractmethod
     def here(self) -> HostRig:
         """The part on this host."""
-        raise NotImplementedError
 
+    @abstractmethod
     def prepare(self, spec: RigSpec) -> RigFacts:
         """Builds everything. Raises ProvisionError, after undoing what was done by then."""
-        raise NotImplementedError
 
+    @abstractmethod
     def undo(self) -> None:
         """Removes everything. Idempotent. Raises ProvisionError with what remains."""
-        raise NotImplementedError
 
 
 class HostRig(HostPart):

@@ -24,7 +24,7 @@ from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import Process, exit_sentence
 from pytest_icbench.host.resource.resctrl import CacheParts, explain_missing_resctrl, explain_refused_ways
 from pytest_icbench.host.root import Root
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbour, NoisyNeighbourUse, cache_ways

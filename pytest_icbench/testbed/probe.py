@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from pytest_icbench.driver.application.protocol import Application, Program
@@ -20,6 +21,8 @@ from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, Workl
 from pytest_icbench.host.findings import Finding, note, success
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
+from pytest_icbench.kinds.application.application_launch import run_application
+from pytest_icbench.measure.side import Launcher
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model import load
 from pytest_icbench.model.case import SOCKET_APIS, Case
@@ -118,13 +121,13 @@ def probe_application(label: str) -> Application:
     return make_application(label, program_versions(applications()[label.partition(":")[0]]))
 
 
-def add_application(case: Case, around: Environment) -> tuple[Application | None, Environment]:
-    """Returns the application of a case, and the surroundings with its facts; without one None, and unchanged."""
+def add_application(case: Case, around: Environment) -> tuple[Launcher | None, Environment]:
+    """Returns what launches a case's application, and the surroundings with its facts; else None, and unchanged."""
     if not isinstance(case.load, load.Application):
         return None, around
     chosen = probe_application(case.load.label)
     treatment = {**around.treatment, "application": dict(chosen.versions)}
-    return chosen, replace(around, treatment=treatment, open_loop=chosen.open_loop)
+    return partial(run_application, chosen), replace(around, treatment=treatment, open_loop=chosen.open_loop)
 
 
 def application_findings() -> Iterator[Finding]:

@@ -24,16 +24,14 @@ from pytest_icbench.host import host_facts
 from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.process import allow_files
 from pytest_icbench.host.resource.frequency import prepare_cpus
-from pytest_icbench.kinds.runs import RUNS
+from pytest_icbench.kinds.runs import OWN_METHODS, Measuring, measure_versions
+from pytest_icbench.measure.case_progress import OnProgress
 from pytest_icbench.measure.comparing import Allowances, Criteria
-from pytest_icbench.measure.measure import Measuring
-from pytest_icbench.measure.part import Part
-from pytest_icbench.measure.progress import OnProgress
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.measure.reference import reference_case
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.repetition import Part
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.summary.summarize import Environment
-from pytest_icbench.measure.versions import measure_versions
 from pytest_icbench.model.candidate import WORKLOAD, Candidate, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
 from pytest_icbench.model.fitness import Fitness, Link
@@ -259,7 +257,7 @@ class Testbed:
         """Returns a rig, not yet built."""
         case, replaced = self.candidates.resolve(request.case), self.candidates.find_replacements(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
-        kind = EmptyRig if type(case.load) in RUNS else Rig
+        kind = EmptyRig if case.kind in OWN_METHODS else Rig
         options = BuildOptions(self.catalogue, endpoint_specs, self._two_hosts(case), replaced)
         return kind(case, request.placement, self.session, self.options.node, options)
 
@@ -295,8 +293,8 @@ class Testbed:
             part: the present round; the measurement covers all rounds so far.
         """
         rig, reference_rig = rigs
-        if (run := RUNS.get(type(case.load))) is not None:
-            return run(rig, settings, self._around(rig), on_progress)
+        if (method := OWN_METHODS.get(case.kind)) is not None:
+            return method.measure(rig, settings, self._around(rig), on_progress)
         if case.noisy_neighbour is not None:
             reference = case.undisturbed
         with open_views(rig, reference_rig, case, self.options.node) as seen:
@@ -330,15 +328,14 @@ class Testbed:
         around = self._around(rig)
         if self.remote is not None and case.remote:
             around = self.remote.around(around, rig, self.options.remote if self.options.host_names else None)
-        application, around = add_application(case, around)
+        launch, around = add_application(case, around)
         api = case.resolved_api(self.catalogue[case.switch])
         link = reference or case
         return Measuring(
-            Side(seen[0], case, api=api, around=around),
+            Side(seen[0], case, api=api, around=around, launch=launch),
             settings,
-            None if seen[1] is None else Side(seen[1], link, api=link.api or api),
+            None if seen[1] is None else Side(seen[1], link, api=link.api or api, launch=launch),
             on_progress,
-            application=application,
             complete=partial(add_ports, rig=rig),
         )
 
@@ -361,14 +358,21 @@ class Testbed:
         """
         case, _ = sides
         cls = self.catalogue[case.switch]
-        application, now_around = add_application(case, self._around(rigs[0]))
+        launch, now_around = add_application(case, self._around(rigs[0]))
         _, base_around = add_application(case, self._around(rigs[1]))
         candidate, base = (
-            Side(rig, each, self.candidates.resolve(each).resolved_api(cls), self.candidates.workload(each), around)
+            Side(
+                rig,
+                each,
+                self.candidates.resolve(each).resolved_api(cls),
+                self.candidates.workload(each),
+                around,
+                launch,
+            )
             for rig, each, around in zip(rigs, sides, (now_around, base_around), strict=True)
         )
         criteria = Criteria(allowed, cases)
-        now, then = measure_versions(candidate, base, settings, criteria, on_progress, application=application)
+        now, then = measure_versions(candidate, base, settings, criteria, on_progress)
         return add_ports(now, rigs[0]), add_ports(then, rigs[1])
 
     def _around(self, rig: Rig) -> Environment:

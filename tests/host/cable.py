@@ -11,7 +11,7 @@ from dataclasses import replace
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Endpoint

@@ -21,7 +21,7 @@ from pytest_icbench.host.host_session import RUN_DIR, HostSession
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
@@ -133,7 +133,7 @@ HARNESS = """
 import sys
 from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_icbench.display.frame_rates import each_way
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import DirectionResult, PairResult
@@ -16,7 +17,6 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.path import DIRECTION_NAMES, Direction
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report.remarks import each_way
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import built
 from tests.host.test_measure import ONCE, ids, once

@@ -10,7 +10,7 @@ import pytest
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
 from pytest_icbench.driver.function.protocol import FunctionSpec
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.measure import measure
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames

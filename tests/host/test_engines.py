@@ -18,7 +18,7 @@ import pytest
 from pytest_icbench.cli import main
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames

@@ -10,7 +10,7 @@ import pytest
 from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
 from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, ForwarderPort
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames

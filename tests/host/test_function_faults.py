@@ -16,9 +16,9 @@ from pytest_icbench.driver.function.proof import frame
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
-from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.kinds.runs import measure
+from pytest_icbench.measure.launch.launcher import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
-from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch

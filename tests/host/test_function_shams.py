@@ -17,7 +17,7 @@ from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe
 from pytest_icbench.driver.function.suricata import SuricataFunction
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.measure import measure
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames

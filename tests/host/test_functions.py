@@ -15,8 +15,8 @@ from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.testpmd_function import TestpmdFunction
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.launch.preflight import preflight
-from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import NEW

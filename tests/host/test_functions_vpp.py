@@ -11,8 +11,8 @@ from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.vpp import VppFunction
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.launch.preflight import preflight
-from pytest_icbench.measure.measure import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import NEW

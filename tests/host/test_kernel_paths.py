@@ -20,7 +20,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.host.net import bpf
 from pytest_icbench.host.recover import recover
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.measure import measure
+from pytest_icbench.kinds.runs import measure
+from pytest_icbench.kinds.throughput.trains import Ladder, burst_rate, climbs, train_settings
 from pytest_icbench.measure.side import Side
-from pytest_icbench.measure.strategy.soak import soak_settings, with_losses
-from pytest_icbench.measure.strategy.trains import Ladder, burst_rate, climbs, train_settings
+from pytest_icbench.measure.soak import soak_settings, with_losses
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

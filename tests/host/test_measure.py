@@ -15,10 +15,10 @@ import pytest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
-from pytest_icbench.measure.launch import launch as launch_module
+from pytest_icbench.kinds.runs import measure
+from pytest_icbench.measure.launch import launcher as launch_module
 from pytest_icbench.measure.launch import preflight as preflight_module
-from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.measure.measure import measure
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import SOCKET_APIS, Case

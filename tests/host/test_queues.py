@@ -12,7 +12,7 @@ import pytest
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.launch import Launch

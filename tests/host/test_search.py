@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.measure import measure
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.measure.measure import measure
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.load import Frames

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
-from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.launcher import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch

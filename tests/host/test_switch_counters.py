@@ -14,9 +14,9 @@ import pytest
 
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.measure.launch.ports import Ports
-from pytest_icbench.measure.strategy.repeat import HARNESS_REASONS, MOST_FAULTS
+from pytest_icbench.measure.launch.launcher import run_launch
+from pytest_icbench.measure.launch.switch_work import Ports
+from pytest_icbench.measure.repetition import HARNESS_REASONS, MOST_FAULTS
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_facts import PortCounters

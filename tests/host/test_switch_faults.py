@@ -21,7 +21,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import session_processes
 from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.process import Process, Spawner, run
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

@@ -14,8 +14,8 @@ from pytest_icbench.driver.switch.common.kernel import KernelPath
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession, SessionOptions
-from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.measure.strategy.repeat import HARNESS_REASONS, MOST_FAULTS, PATH_REASONS
+from pytest_icbench.measure.launch.launcher import run_launch
+from pytest_icbench.measure.repetition import HARNESS_REASONS, MOST_FAULTS, PATH_REASONS
 from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.launch import Launch

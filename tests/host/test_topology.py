@@ -15,7 +15,7 @@ from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.process import run
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import VhostUser
 from pytest_icbench.model.load import Frames

@@ -23,7 +23,7 @@ from pytest_icbench.host.net import links, nic
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.measure.measure import measure
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.measure.strategy.repeat import MOST_FAULTS
+from pytest_icbench.measure.repetition import MOST_FAULTS
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.report.terminal_table import WIDTH
 from tests.host.snapshot import elsewhere, left_since, take

@@ -17,7 +17,7 @@ LOADED = """
 @pytest.mark.icbench(dimension="latency", switch="ovs", rate=["pdr:0.5%*0.1", "pdr:0.5%*0.5"], reference=False)
 def test_a(icbench):
     found = icbench.latency()
-    assert (found.load, found.load_of_pps) == (icbench.case.rate.share, 5e6)
+    assert (found.frames.load, found.frames.load_of_pps) == (icbench.case.rate.share, 5e6)
     icbench.gate(found)
 """
 BY_CALL = """

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.cli.main import main
-from pytest_icbench.kinds.recompute import recounted
-from pytest_icbench.measure.summary.gathered import LaunchLog
+from pytest_icbench.kinds.runs import METHODS
+from pytest_icbench.measure.side_by_side import with_comparison
+from pytest_icbench.measure.summary.launch_log import LaunchLog
+from pytest_icbench.measure.summary.recorded import recounted
 from pytest_icbench.measure.summary.summarize import Environment, summarize
-from pytest_icbench.measure.versions import with_comparison
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
@@ -49,7 +50,8 @@ def summarized(case: Case) -> Measurement:
         treatment={"kernel": "6.1", "endpoints": [], "cpus": {"endpoints": [1, 2]}},
         shared=False,
     )
-    return summarize(case, Settings(repeats=6), LaunchLog(launches=launches, duration_s=6.0, started_at=1.0), around)
+    log = LaunchLog(launches=launches, duration_s=6.0, started_at=1.0)
+    return summarize(METHODS[case.kind].summary, case, Settings(repeats=6), log, around)
 
 
 @pytest.fixture

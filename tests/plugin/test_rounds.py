@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.measure.progress import Progress
+from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.plugin.rounds import Rounds

@@ -8,8 +8,8 @@ import os
 if "ICBENCH_GUEST" not in os.environ:
     collect_ignore_glob = ["test_*.py"]
 else:
-    from pytest_icbench.measure.launch import launch
+    from pytest_icbench.measure.launch import launcher
     from pytest_icbench.testbed import exchange
 
     # Emulated, four DPDK applications take their time to start, more so on a busy host.
-    launch.READY_TIMEOUT_S = exchange.READY_S = exchange.TIMEOUT_S = 120.0
+    launcher.READY_TIMEOUT_S = exchange.READY_S = exchange.TIMEOUT_S = 120.0

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.kinds.runs import measure_versions
+from pytest_icbench.measure import repetition, side_by_side
+from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.measure.comparing import Allowances, Criteria
-from pytest_icbench.measure.progress import Progress
 from pytest_icbench.measure.side import Side
-from pytest_icbench.measure.strategy import repeat, side_by_side
 from pytest_icbench.measure.summary.summarize import Environment
-from pytest_icbench.measure.versions import measure_versions
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
@@ -110,9 +110,9 @@ def paired_rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
             evidence="nothing came",
         )
 
-    monkeypatch.setattr(repeat, "run_launch", run_launch)
-    monkeypatch.setattr(repeat, "preflight", lambda rig, *_, **__: rig.log.append(f"preflight {rig.name}"))
-    set_clock(monkeypatch, now, repeat, side_by_side)
+    monkeypatch.setattr(repetition, "run_launch", run_launch)
+    monkeypatch.setattr(repetition, "preflight", lambda rig, *_, **__: rig.log.append(f"preflight {rig.name}"))
+    set_clock(monkeypatch, now, repetition, side_by_side)
     monkeypatch.setattr(side_by_side, "Random", lambda: Random(1))
     return new, base
 

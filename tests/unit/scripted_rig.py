@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.measure.launch.launch import run_launch
-from pytest_icbench.measure.measure import measure
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.kinds.runs import measure
+from pytest_icbench.measure.launch.launcher import run_launch
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.cpu_state import CpuState

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.kinds.recompute import recomputed
-from pytest_icbench.measure.measure import measure
-from pytest_icbench.measure.progress import Progress
+from pytest_icbench.kinds.runs import measure, recomputed
+from pytest_icbench.kinds.search import search_run
+from pytest_icbench.measure import repetition
+from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.measure.side import Side
-from pytest_icbench.measure.strategy import repeat, search
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch, PairCounts
@@ -89,9 +89,9 @@ def timeless(monkeypatch: pytest.MonkeyPatch) -> None:
             evidence="nothing arrived",
         )
 
-    monkeypatch.setattr(repeat, "run_launch", run_launch)
-    monkeypatch.setattr(repeat, "preflight", lambda *_, **__: None)
-    set_clock(monkeypatch, now, repeat, search)
+    monkeypatch.setattr(repetition, "run_launch", run_launch)
+    monkeypatch.setattr(repetition, "preflight", lambda *_, **__: None)
+    set_clock(monkeypatch, now, repetition, search_run)
 
 
 def find(rig: Model, beside: Model | None = None, rate: Rate = PDR, pairs: int = 1, **settings: Any) -> Measurement:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.launcher import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames

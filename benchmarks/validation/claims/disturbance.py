@@ -14,7 +14,7 @@ from statistics import StatisticsError, correlation, median
 from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings as Lengths

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import bench_host as host
 
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.launcher import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames

@@ -13,8 +13,8 @@ from unittest.mock import patch
 import search_simulation
 
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.measure import measure
-from pytest_icbench.measure.mlrsearch import find_bounds
+from pytest_icbench.kinds.runs import measure
+from pytest_icbench.kinds.search.mlrsearch import find_bounds
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
@@ -154,7 +154,7 @@ def compared(rig: Rig, reference: Rig, case: Case, first: Measurement, settings:
             ours.append(search(rig, reference, case))
             flat_out.append(greatest(rig, case))
         if number < PLAIN_TIMES:
-            with patch("pytest_icbench.measure.strategy.search.find_bounds", search_simulation.plain_binary_search):
+            with patch("pytest_icbench.kinds.search.search_run.find_bounds", search_simulation.plain_binary_search):
                 plain.append(search(rig, reference, case))
     rows = []
     for name, found in (("MLRsearch", ours), ("plain search", plain)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import search_simulation
 
-from pytest_icbench.measure.mlrsearch import find_bounds
+from pytest_icbench.kinds.search.mlrsearch import find_bounds
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import goal_of
 from validation import drawing

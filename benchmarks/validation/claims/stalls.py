@@ -20,7 +20,7 @@ import workload_runs
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.output import Summary, parse_line
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.launcher import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.measure.measure import measure
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.side import Side
-from pytest_icbench.measure.summary.gathered import main_figure
+from pytest_icbench.measure.summary.launch_log import main_figure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement

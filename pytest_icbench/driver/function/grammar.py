@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Self, TypeVar
@@ -166,9 +167,9 @@ class ParsedFunction(Function, Generic[P]):
     """A driver whose functions have names of a grammar, read by ``parse``."""
 
     @classmethod
+    @abstractmethod
     def parse(cls, function: str) -> P | None:
         """Returns the meaning of a function's name; None if another component makes it."""
-        raise NotImplementedError
 
     @classmethod
     def parse_own(cls, function: str) -> P:

@@ -7,6 +7,7 @@ Other packages provide drivers by the hook ``pytest_icbench_functions``.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -227,9 +228,9 @@ class Function(Protocol):
     _spec: FunctionSpec | None = None
 
     @classmethod
+    @abstractmethod
     def has(cls, function: str) -> bool:
         """Whether it makes the function of that name. Pure."""
-        raise NotImplementedError
 
     @classmethod
     def usable_ports(cls, function: str) -> tuple[str, ...]:  # noqa: ARG003
@@ -250,12 +251,12 @@ class Function(Protocol):
         return ends.follower, ends.leader
 
     @classmethod
+    @abstractmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:
         """Returns the frames that prove the function, in consecutive stages. Pure.
 
         Side a sends first, because to a stateful function a frame of side b is a new connection from outside.
         """
-        raise NotImplementedError
 
     @classmethod
     def rate_limit(cls, function: str, frame_bytes: float) -> RateLimit | None:  # noqa: ARG003
@@ -299,9 +300,9 @@ class Function(Protocol):
         """Returns host directories, besides /usr, that its processes read at the same path in the node."""
         return ()
 
+    @abstractmethod
     def probe(self, session: HostSession, function: str) -> FunctionFacts:
         """Returns version and component. Changes nothing. Raises Unsupported with the reason and the remedy."""
-        raise NotImplementedError
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts it. Raises ProvisionError with the log's tail or with the message of the program that failed."""
@@ -327,9 +328,9 @@ class Function(Protocol):
         """Removes all sessions, because proofs and launches start with an empty table. Raises ProvisionError."""
         return
 
+    @abstractmethod
     def counters(self) -> FunctionCounters:
         """Returns its counters. Raises ProvisionError if it does not answer."""
-        raise NotImplementedError
 
     def leave(self) -> None:
         """Asks its process to end without waiting, so that several functions can end at the same time."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -56,9 +57,9 @@ class Capture(Protocol):
     def prepare(self, engine: Engine) -> None:
         """Completes the set-up once the engine runs."""
 
+    @abstractmethod
     def read_counters(self, spec: FunctionSpec, engine: Engine) -> FunctionCounters:
         """Returns the counters since the start. Raises ProvisionError if they cannot be read."""
-        raise NotImplementedError
 
 
 class KernelCapture(Capture):

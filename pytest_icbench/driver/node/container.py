@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -202,7 +203,7 @@ def make_mount_point(root: Path, target: Path) -> None:
         (root / target.relative_to("/")).mkdir(parents=True, exist_ok=True)
 
 
-class ContainerNode:
+class ContainerNode(ABC):
     """A node in a container, see ``node.protocol.Node``. Each kind implements its start, its attachment and its end."""
 
     kind: ClassVar[str]
@@ -219,16 +220,16 @@ class ContainerNode:
         self._processes: list[Process] = []
         self._paused = False
 
+    @abstractmethod
     def record(self) -> int:
         """Journals the removal of the container before it is created; returns the entry."""
-        raise NotImplementedError
 
+    @abstractmethod
     def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
         """Creates the container; returns its init's pid and the time of its start (``time.perf_counter_ns``).
 
         Raises ProvisionError.
         """
-        raise NotImplementedError
 
     def attach(self, argv: Sequence[str], cpus: Sequence[int], log: Path) -> Process:
         """Starts a process in the init's namespaces, as a child of this one. Raises ProvisionError."""
@@ -241,13 +242,13 @@ class ContainerNode:
         )
         return start_within(self._init, argv, bounds, log=log)
 
+    @abstractmethod
     def end(self) -> None:
         """Ends and removes the container after its processes were reaped. Raises ProvisionError if anything remains."""
-        raise NotImplementedError
 
+    @abstractmethod
     def facts(self) -> Mapping[str, str]:
         """Returns facts in addition to the kind."""
-        raise NotImplementedError
 
     @property
     def layout(self) -> Layout:

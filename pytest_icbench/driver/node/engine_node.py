@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,16 +119,16 @@ class EngineNode(ContainerNode):
 
     id = ""
 
+    @abstractmethod
     def engine(self) -> Engine:
         """Returns the engine. Raises ProvisionError if it is gone."""
-        raise NotImplementedError
 
+    @abstractmethod
     def files(self, skeleton: Skeleton) -> Sequence[str]:
         """Returns the last options of ``create``: the container's root file system and its parent group.
 
         Raises ProvisionError.
         """
-        raise NotImplementedError
 
     @property
     def layout(self) -> Layout:
@@ -180,9 +181,9 @@ class EngineNode(ContainerNode):
         layout, root, group = self.layout, self.session.root, self.group.member(self.spec.name)
         end_groups(layout, root, [group])
 
+    @abstractmethod
     def remove(self) -> None:
         """Makes the engine end and remove the container in any state. Raises ProvisionError if it fails."""
-        raise NotImplementedError
 
 
 def _limit(path: Path) -> None:

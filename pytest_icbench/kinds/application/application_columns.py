@@ -3,7 +3,17 @@
 
 from __future__ import annotations
 
-from pytest_icbench.display.case_names import main_unit, microseconds, number, short
+from typing import Any
+
+from pytest_icbench.display.case_names import (
+    describe_times,
+    main_unit,
+    microseconds,
+    number,
+    short,
+    three,
+    times,
+)
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.result import Result
 
@@ -30,6 +40,10 @@ def _stream(result: Result) -> str:
     return "" if result.application.goodput_gbps is None else operations(result).partition(" ")[0]
 
 
+def _p99(result: Result) -> str:
+    return microseconds(result, result.application.response_p99_ns)
+
+
 def cost(result: Result, side: str) -> str:
     """Returns the CPU time of the clients or the servers for one operation, in microseconds."""
     time_ns = number(result, result.estimate(f"{side}_cpu_ns_per_operation"))
@@ -41,11 +55,32 @@ def value(result: Result) -> str:
     return f"{operations(result)} {result.metric}"
 
 
+def facts(result: Result) -> list[tuple[str, str]]:
+    """Returns names and texts of the facts that only applications have."""
+    costs = [f"{side} {text} µs" for side in ("client", "server") if (text := cost(result, side))]
+    operations = result.application.operations
+    return [
+        ("response times", describe_times(result, times(result, "response", "mean", "p50", "p90", "p99"))),
+        ("CPU time", f"{', '.join(costs)} an operation" if costs else ""),
+        ("operations", f"{operations:,.0f}" if operations else ""),
+    ]
+
+
+def mark(result: Result, value: str) -> tuple[Any, ...]:
+    """Returns the text next to a mark of the first screen, with the 99th percentile of response times."""
+    p99 = number(result, result.application.response_p99_ns)
+    tail = "" if p99 is None else f" · p99 {three(p99 / 1e3)} µs"
+    return (f"{value}{'/s' if result.application.goodput_gbps is None else ' Gbit/s'}{tail}",)
+
+
 COLUMNS = (
+    Column("rate", "", operations, In.LINE),
+    Column("interval", "", operations_interval, In.LINE),
+    Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
     Column("operations/s", "", _requests, In.APPLICATION),
     Column("Gbit/s", "", _stream, In.APPLICATION),
     Column("interval", "", operations_interval, In.APPLICATION),
-    Column("p99", "µs", lambda result: microseconds(result, result.figures.tail), In.APPLICATION),
+    Column("p99", "µs", _p99, In.APPLICATION),
     Column("client", "", lambda result: cost(result, "client"), In.APPLICATION),
     Column("server", "", lambda result: cost(result, "server"), In.APPLICATION),
 )

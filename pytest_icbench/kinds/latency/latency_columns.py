@@ -3,9 +3,25 @@
 
 from __future__ import annotations
 
-from pytest_icbench.display.case_names import microseconds
+from typing import Any
+
+from pytest_icbench.display.case_names import (
+    describe_times,
+    main_unit,
+    microseconds,
+    millions,
+    number,
+    short,
+    three,
+    times,
+)
+from pytest_icbench.display.points import scaled
 from pytest_icbench.display.table import Column, In
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
+from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
+
+_PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
 
 
 def first(result: Result) -> str:
@@ -13,14 +29,119 @@ def first(result: Result) -> str:
     return "" if result.point.burst == 1 else microseconds(result, result.round_trips.rtt_first_p50_ns)
 
 
+def _p50(result: Result) -> str:
+    return microseconds(result, result.round_trips.rtt_p50_ns)
+
+
+def _p99(result: Result) -> str:
+    return microseconds(result, result.round_trips.rtt_p99_ns)
+
+
+def _interval(result: Result) -> str:
+    p50 = number(result, result.round_trips.rtt_p50_ns)
+    known = p50 is not None and p50.low is not None and p50.high is not None
+    return f"{microseconds(result, p50.low)}..{microseconds(result, p50.high)}" if known and p50 else ""
+
+
 def value(result: Result) -> str:
     """Returns the main value with its unit."""
-    return f"{microseconds(result, result.round_trips.rtt_p50_ns)} µs RTT p50"
+    return f"{_p50(result)} µs RTT p50"
 
+
+def round_trips(result: Measurement) -> dict[str, Estimate | None]:
+    """Returns the percentiles of round trips (ns) by name."""
+    return times(result, "rtt", *_PERCENTILES)
+
+
+def unanswered(result: Measurement) -> str:
+    """Returns how many requests have no answer, and which percentiles are missing; empty if nothing is missing.
+
+    Too few requests are reported for p50 and p99 only: higher percentiles need more than a short launch has.
+    """
+    requests = result.round_trips.rtt_samples + result.round_trips.rtt_lost
+    among, few = [], ""
+    for name, value in round_trips(result).items():
+        tail = 1 - float(name.removeprefix("p")) / 100
+        if value is not None:
+            continue
+        if round(requests * tail, 6) >= SAMPLES_BEYOND:
+            among.append(name)
+        elif requests and name in ("p50", "p99") and not few:
+            few = f"{name} takes {SAMPLES_BEYOND / tail:,.0f} requests, there were {requests:,}"
+    if not result.round_trips.rtt_lost:
+        return few
+    text = f"{result.round_trips.rtt_lost:,} of {requests:,} requests have no answer and count as the slowest"
+    missing = f"{', '.join(among)} would be among them" if among else ""
+    return "; ".join(part for part in (text, missing, few) if part)
+
+
+def first_round_trips(result: Result) -> dict[str, Estimate | None]:
+    """Returns the percentiles of round trips of frames that were first in their burst (ns)."""
+    return times(result, "rtt_first", "p50", "p99")
+
+
+def variation(result: Result) -> dict[str, Estimate | None]:
+    """Returns the percentiles of the delay variation (ns)."""
+    return times(result, "pdv", *_PERCENTILES)
+
+
+def floor(result: Result) -> dict[str, float | None]:
+    """Returns the percentiles of the reference link's round trips (ns)."""
+    return {
+        "p50": result.round_trips.floor_p50_ns,
+        "p90": result.round_trips.floor_p90_ns,
+        "p99": result.round_trips.floor_p99_ns,
+    }
+
+
+def facts(result: Result) -> list[tuple[str, str]]:
+    """Returns names and texts of the facts that only latency has."""
+    trips = result.round_trips
+    first, of_first = first_round_trips(result), trips.rtt_first_samples
+    of_rfc, of_reference = "round-trip time less the least (RFC 5481)", "of the reference link, with no switch between"
+    return [
+        ("round trips", describe_times(result, round_trips(result), trips.rtt_max_ns, trips.rtt_samples)),
+        ("first of a burst", describe_times(result, first, None, of_first)),
+        ("delay variation", describe_times(result, variation(result), trips.pdv_max_ns, 0, of_rfc)),
+        ("floor", describe_times(result, floor(result), None, trips.floor_samples, of_reference)),
+        ("requests", unanswered(result)),
+    ]
+
+
+def remarks(result: Result) -> list[str]:
+    """Returns the remarks below tables; empty texts are none."""
+    return [unanswered(result) if result.is_number else ""]
+
+
+def mark(result: Result, value: str) -> tuple[Any, ...]:
+    """Returns the text next to a mark of the first screen, and the 99th percentile."""
+    tail = scaled(number(result, result.round_trips.rtt_p99_ns), main_unit(result)[1])
+    return value + ("" if tail is None else f" / {three(tail)}") + " µs", tail
+
+
+def ways(result: Result, refused: str) -> tuple[str, str]:
+    """Returns the texts at both arrows of the path under test: what was asked, what was answered."""
+    p50 = number(result, result.round_trips.rtt_p50_ns)
+    asked = "" if result.frames.offered_pps is None else f"{short(result.frames.offered_pps)} requests/s, "
+    answered = "" if p50 is None else f"RTT p50 {short(p50 / 1e3)} µs, "
+    return f"{asked}{refused}", f"{answered}{millions(result.round_trips.rtt_lost)} never answered"
+
+
+#: The meaning of columns, each with a predicate for the results that have it.
+LEGEND = (
+    (first, "first: p50 of frames that were the first of their burst"),
+    (
+        lambda result: number(result, result.round_trips.floor_p50_ns) is not None,
+        "floor, floor p99: p50 and p99 without a switch: the time of the tool and the machine alone",
+    ),
+)
 
 COLUMNS = (
-    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.rtt_p50_ns), In.LATENCY),
-    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.rtt_p99_ns), In.LATENCY),
+    Column("p50", "µs", _p50, In.LINE, phrase="p50 {text} µs"),
+    Column("interval", "", _interval, In.LINE),
+    Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
+    Column("p50", "µs", _p50, In.LATENCY),
+    Column("p99", "µs", _p99, In.LATENCY),
     Column("floor p99", "µs", lambda result: microseconds(result, result.round_trips.floor_p99_ns), In.LATENCY),
     Column("first", "µs", first, In.LATENCY),
     Column("floor", "µs", lambda result: microseconds(result, result.round_trips.floor_p50_ns), In.LATENCY),

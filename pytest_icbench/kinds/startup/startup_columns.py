@@ -23,12 +23,12 @@ def just_in_time(result: Result) -> bool:
 
 def each(result: Result) -> str:
     """Returns the median time to create a container in ms."""
-    return _ms(number(result, result.startup.startup_ns))
+    return _ms(number(result, result.startup_ns))
 
 
 def sentence(result: Result) -> str:
     """Returns the figures as a sentence; empty for other results, and for a case without any container."""
-    startups = result.startup.startups
+    startups = result.containers.startups
     if startups is None or not startups.total_ns:
         return ""
     count = len(startups.total_ns)
@@ -51,37 +51,37 @@ def sentence(result: Result) -> str:
 
 def growth(result: Result) -> str:
     """Returns the median time of the last tenth over that of the first."""
-    ratio = number(result, result.startup.startup_growth)
+    ratio = number(result, result.startup_growth)
     return "" if ratio is None else f"{ratio:.2f}"
 
 
 def phase(result: Result, place: int) -> str:
     """Returns the median time of a phase in ms; empty for one that the kind does not have."""
-    times = () if result.startup.startups is None else list(result.startup.startups.phases.values())[place]
+    times = () if result.containers.startups is None else list(result.containers.startups.phases.values())[place]
     return _ms(median(times)) if result.is_number and any(times) else ""
 
 
 def first_trip(result: Result, share: float) -> str:
     """Returns a quantile of the clients' first round trips in ms; empty if it is unknown."""
-    known = result.startup.startups is not None and result.is_number
-    return _ms(result.startup.startups.first_trip_quantile_ns(share)) if known and result.startup.startups else ""
+    known = result.containers.startups is not None and result.is_number
+    return _ms(result.containers.startups.first_trip_quantile_ns(share)) if known and result.containers.startups else ""
 
 
 def removal(result: Result) -> str:
     """Returns the median time to remove a container in ms."""
-    times = () if result.startup.startups is None else result.startup.startups.removed_ns
+    times = () if result.containers.startups is None else result.containers.startups.removed_ns
     return _ms(median(times)) if result.is_number and times else ""
 
 
 def memory(result: Result) -> str:
     """Returns the memory of an idle container in MB."""
-    octets = number(result, result.startup.startup_memory_bytes)
+    octets = number(result, result.containers.startup_memory_bytes)
     return "" if octets is None else f"{octets / 1e6:.2f}"
 
 
 def cpu(result: Result) -> str:
     """Returns the CPU time of an idle container in percent of a CPU."""
-    share = number(result, result.startup.startup_cpu_share)
+    share = number(result, result.containers.startup_cpu_share)
     return "" if share is None else f"{share * 100:.3f}"
 
 

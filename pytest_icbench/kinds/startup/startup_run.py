@@ -30,8 +30,8 @@ from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.signals import shield_signals
 from pytest_icbench.kinds.startup.on_demand import Clients, Gate, serve
 from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
-from pytest_icbench.measure.estimate import IDLE_S, IDLE_SAMPLES
-from pytest_icbench.measure.progress import OnProgress, Progress
+from pytest_icbench.measure.case_progress import OnProgress, Progress
+from pytest_icbench.measure.estimate import RIG_OVERHEAD_S
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address
@@ -40,6 +40,10 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.startup import FORK, Crowd, Idle, Retirement, Startups
 
+#: Time for creating and removing a container, and a process, in seconds.
+CONTAINER_S, FORK_S = 0.06, 0.006
+#: How often containers that are being created are looked at while all are idle, and for how many seconds.
+IDLE_SAMPLES, IDLE_S = 10, 0.2
 #: No further container is created if less than this share of the memory is free.
 LEAST_MEMORY = 0.05
 #: The most open files of the harness without those of containers, and of one container.
@@ -369,3 +373,9 @@ def open_files(needed: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def startup_estimate_s(crowd: Crowd) -> float:
+    """Returns the seconds of a case that creates containers, and removes them again."""
+    one_s = FORK_S if crowd.kind == FORK else max(CONTAINER_S, (crowd.every_ms or 0) / 1e3)
+    return crowd.count * one_s + IDLE_SAMPLES * IDLE_S + RIG_OVERHEAD_S

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pytest_icbench.measure.launch.validity import RULES
+from pytest_icbench.measure.summary.recorded import Recorded
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
@@ -94,16 +95,17 @@ def summarize_startup(
     )
 
 
-def recompute_startup(whole: Measurement, case: Case, settings: Settings, around: Environment) -> Measurement:
+def recompute_startup(recorded: Recorded) -> Measurement:
     """Recomputes a measurement from the time of each container. Raises DamagedData without these times."""
-    startups = whole.startup.startups
+    whole = recorded.whole
+    startups = whole.containers.startups
     if startups is None:
         raise DamagedData(f"{whole.case}: the result has no containers")
     measurement = summarize_startup(
-        case,
-        settings,
+        recorded.case,
+        recorded.settings,
         startups,
-        around,
+        recorded.around,
         Course(whole.started_at, whole.duration_s, "" if whole.verdict == Verdict.INVALID else None),
     )
     return measurement if measurement.evidence is None else replace(measurement, evidence=whole.evidence)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pytest_icbench.driver.workload.command import Application, WorkloadCommand, natural_api
 from pytest_icbench.driver.workload.eal import endpoint_ring
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.endpoint import Endpoint, Memif, Nic, VhostUser
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess

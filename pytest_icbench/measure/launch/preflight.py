@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_icbench.measure.launch.launch import Run
+from pytest_icbench.measure.launch.launcher import Run
 from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
 from pytest_icbench.measure.launch.validity import corrupted
-from pytest_icbench.measure.rig import MeasuredRig
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.flows import differ_by_port
 from pytest_icbench.model.path import FramePath

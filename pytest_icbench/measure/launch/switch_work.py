@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pytest_icbench.errors import ConnectionLost, DriverFault, ProvisionError
-from pytest_icbench.model.switch_facts import Batches, Busy
+from pytest_icbench.model.launch import Launch, SwitchPort
+from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 
 Counted = Mapping[str, Mapping[str, int]]
 T = TypeVar("T")
@@ -149,3 +150,42 @@ def _worked(first: Busy, last: Busy, seconds: float, tsc_hz: int | None) -> tupl
 
 def _difference(first: int | None, last: int | None) -> float | None:
     return None if first is None or last is None else last - first
+
+
+_COUNTERS = ("rx_packets", "tx_packets", "rx_dropped", "tx_dropped")
+Ports = Sequence[PortCounters] | None
+
+
+def ports_between(before: Ports, after: Ports) -> tuple[SwitchPort, ...] | None:
+    """Returns the difference of two readings; None without either. A counter that is missing or was reset is None."""
+    if before is None or after is None:
+        return None
+    old = {port.index: port for port in before}
+    return tuple(_combined_port(port.index, (old[port.index], port), _counted) for port in after if port.index in old)
+
+
+def ports_over_launches(launches: Sequence[Launch]) -> tuple[SwitchPort, ...] | None:
+    """Returns the sum of the counters; None without launches, or if a launch has no counters."""
+    counted = [launch.switch_counters for launch in launches if launch.switch_counters is not None]
+    if not counted or len(counted) < len(launches):
+        return None
+    all_ports = [port for ports in counted for port in ports]
+    return tuple(
+        _combined_port(index, [port for port in all_ports if port.index == index], sum)
+        for index in dict.fromkeys(port.index for port in all_ports)
+    )
+
+
+def _counted(values: Sequence[int]) -> int | None:
+    before, after = values
+    return after - before if after >= before else None
+
+
+def _combined_port(
+    index: int, ports: Sequence[PortCounters | SwitchPort], combine: Callable[[Sequence[int]], int | None]
+) -> SwitchPort:
+    counts: dict[str, int | None] = {}
+    for name in _COUNTERS:
+        values = [value for port in ports if (value := getattr(port, name)) is not None]
+        counts[name] = combine(values) if len(values) == len(ports) else None
+    return SwitchPort(index, **counts)

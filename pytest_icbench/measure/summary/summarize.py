@@ -7,22 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_icbench.measure.launch import ports
-from pytest_icbench.measure.launch.validity import OFFERED_SHARE, RULES
+from pytest_icbench.measure.launch.switch_work import ports_over_launches
+from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.reference import REFERENCES
-from pytest_icbench.measure.summary.application import (
-    application_bottleneck,
-    application_figures,
-    application_metric,
-)
-from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck
-from pytest_icbench.measure.summary.figures import as_kind, frame_figures, latency_figures
-from pytest_icbench.measure.summary.gathered import LaunchLog, main_figure
-from pytest_icbench.measure.summary.rounds import by_round, over
-from pytest_icbench.measure.summary.states import state_fields
+from pytest_icbench.measure.summary.bottleneck import Bottleneck, LoadIndicators, find_bottleneck
+from pytest_icbench.measure.summary.launch_log import LaunchLog, by_round, main_figure, over
+from pytest_icbench.measure.summary.launch_states import state_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
-from pytest_icbench.model.figures import AnyFigures, Latency, Search, Throughput, kept
+from pytest_icbench.model.figures import BY_KIND, AnyFigures, kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
@@ -30,7 +23,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.dependence import find_dependence
 from pytest_icbench.stats.drift import drift
-from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, median, quotients
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, quotients
 
 #: From this difference on a clock was set, and not slewed, in seconds.
 CLOCK_STEP_S = 1.0
@@ -67,7 +60,60 @@ def line_pps(case: Case, around: Environment) -> float | None:
     return case.traffic.line_pps(float(mbps)) * case.directions
 
 
-def summarize(case: Case, settings: Settings, gathered: LaunchLog, around: Environment) -> Measurement:
+def load_indicators(case: Case, launches: Sequence[Launch], around: Environment) -> LoadIndicators:
+    """Returns the indicators of what limited launches of a case."""
+    return LoadIndicators.of(launches, line_pps(case, around))
+
+
+def bottleneck_of(case: Case, indicators: LoadIndicators, around: Environment, *, maximum: bool = True) -> Bottleneck:
+    """Returns what limited the rate of a case.
+
+    Args:
+        maximum: whether senders offered all they could, because the rate asked for that or for more.
+    """
+    return find_bottleneck(
+        indicators,
+        maximum=maximum,
+        switched=case.switch not in REFERENCES,
+        kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),
+        shared=around.shared,
+    )
+
+
+def rate_bottleneck(case: Case, launches: Sequence[Launch], around: Environment) -> Bottleneck:
+    """Returns what limited the rate of launches that send frames of the workload."""
+    maximum = case.rate.at_limit or any(launch.generator_bound for launch in launches)
+    return bottleneck_of(case, load_indicators(case, launches, around), around, maximum=maximum)
+
+
+def _rate_metric(case: Case, _around: Environment) -> str:
+    return case.rate.metric
+
+
+def _no_fault(_case: Case, _launches: Sequence[Launch]) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """How launches of a kind become a measurement.
+
+    Attributes:
+        figures: returns the figures of the launches.
+        bottleneck: returns what limited the launches.
+        metric: returns the metric of the rate.
+        fault: returns reason and evidence of INVALID if the launches as a whole are no numbers, else None.
+    """
+
+    figures: Callable[[Case, LaunchLog], AnyFigures]
+    bottleneck: Callable[[Case, Sequence[Launch], Environment], Bottleneck] = rate_bottleneck
+    metric: Callable[[Case, Environment], str] = _rate_metric
+    fault: Callable[[Case, Sequence[Launch]], tuple[str, str] | None] = _no_fault
+
+
+def summarize(
+    summary: Summary, case: Case, settings: Settings, gathered: LaunchLog, around: Environment
+) -> Measurement:
     """Returns the measurement of the launches; INVALID with its reason if they are no numbers."""
     launches = gathered.launches
     known = [(launch, figure) for launch in launches if (figure := main_figure(case, launch)) == figure]
@@ -75,19 +121,13 @@ def summarize(case: Case, settings: Settings, gathered: LaunchLog, around: Envir
     main = over([launch for launch, _ in known], figures) if figures else None
     # An interval over rounds holds what their launches share.
     dependence = find_dependence(figures) if len(by_round(launches, launches)) < 2 else None
-    bottleneck = application_bottleneck(launches) or find_bottleneck(
-        LoadIndicators.of(launches, line_pps(case, around)),
-        maximum=case.rate.at_limit or any(launch.generator_bound for launch in launches),
-        switched=case.switch not in REFERENCES,
-        kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),
-        shared=around.shared,
-    )
+    bottleneck = summary.bottleneck(case, launches, around)
     measured = [window for launch in launches for window in launch.windows if window.kept]
-    invalid = gathered.invalid or generator_bound(case, launches)
+    invalid = gathered.invalid or summary.fault(case, launches)
     return Measurement(
         case=case.id,
         dimension=case.dimension,
-        metric=application_metric(around.open_loop) if case.kind in METRICS_OF_CLIENTS else case.rate.metric,
+        metric=summary.metric(case, around),
         switch=case.switch,
         port=case.port,
         mode=case.mode_label,
@@ -122,74 +162,30 @@ def summarize(case: Case, settings: Settings, gathered: LaunchLog, around: Envir
         treatment=dict(around.treatment),
         conditions={**around.conditions, **_stepped(gathered.clock_step_s)},
         software=around.software,
-        switch_counters=ports.over_launches(launches),
+        switch_counters=ports_over_launches(launches),
         per_launch=(*launches, *gathered.rejected),
         per_reference_launch=tuple(gathered.reference),
         per_repeated_launch=tuple(gathered.repeated),
         **state_fields(case, gathered),
-        figures=figures_of(case, gathered),
+        figures=summary.figures(case, gathered),
         ratio_to_reference=kept(ratio_to_reference(case, gathered)),
     )
 
 
-def figures_of(case: Case, gathered: LaunchLog) -> AnyFigures:
-    """Returns the figures of the launches, by the case's kind."""
-    return SUMMARIES[case.kind](case, gathered)
-
-
-def _throughput(case: Case, gathered: LaunchLog) -> Throughput:
-    return as_kind(Throughput, frame_figures(case, gathered.launches))
-
-
-def _search(case: Case, gathered: LaunchLog) -> Search:
-    return as_kind(Search, frame_figures(case, gathered.launches))
-
-
-def _latency(case: Case, gathered: LaunchLog) -> Latency:
-    return latency_figures(frame_figures(case, gathered.launches), gathered.launches, gathered.reference)
-
-
-#: The figures of launches by the case's kind. Kinds without launches have a summary of their own.
-SUMMARIES: Mapping[str, Callable[[Case, LaunchLog], AnyFigures]] = {
-    "throughput": _throughput,
-    "search": _search,
-    "latency": _latency,
-    "application": lambda _case, gathered: application_figures(gathered.launches),
-}
-#: Kinds whose rate is that of a client, which says what it is.
-METRICS_OF_CLIENTS = ("application",)
-
-
-def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] | None:
-    """Returns reason and evidence of INVALID if the client could not keep the rate of its round trips, else None.
-
-    Round trips at such a rate are round trips at another rate. A single launch in which the host took the client's time
-    does not decide. A received rate, as in a sweep or at the maximum, is a fact about the case all the same.
-    """
-    rate_pps = case.rate.pps
-    if not case.round_trips or rate_pps is None or not launches:
-        return None
-    bound = sum(launch.generator_bound for launch in launches)
-    if 2 * bound <= len(launches):
-        return None
-    offered = median([launch.offered_pps for launch in launches]) / case.senders
-    ask = f"{rate_pps:,} frames per second; ask for less"
-    if offered >= OFFERED_SHARE * rate_pps:
-        return "generator-bound", f"the client sent most of its requests late, it cannot keep {ask}"
-    return "generator-bound", f"the client offered {offered:,.0f} of {ask}"
-
-
 def ratio_to_reference(case: Case, gathered: LaunchLog) -> Estimate | None:
-    """Returns throughput over throughput at maximum load, or reference p50 over p50; None at fixed rates."""
+    """Returns the main figure over the reference link's, or of one that is better when less the inverse.
+
+    It is None for a rate that is not the maximum: at a given load both receive the same.
+    """
     pairs = list(zip(gathered.launches, gathered.reference, strict=False))
-    higher = not case.round_trips
-    if gathered.reference_evidence or (case.one_way and not case.rate.is_max):
+    less_is_better = BY_KIND[case.kind].LESS_IS_BETTER
+    if gathered.reference_evidence or not (less_is_better or case.rate.is_max):
         return None
     pairs = [pair for pair in pairs if all(main_figure(case, launch) > 0 for launch in pair)]
     if not pairs:
         return None
     measured, reference = ([main_figure(case, pair[side]) for pair in pairs] for side in (0, 1))
-    ratios = quotients(measured, reference) if higher else quotients(reference, measured)
+    ratios = quotients(reference, measured) if less_is_better else quotients(measured, reference)
     return over([launch for launch, _ in pairs], ratios)
 
 

@@ -8,16 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pytest_icbench.errors import ProvisionError, Unsupported
-from pytest_icbench.measure.estimate import (
-    RIG_OVERHEAD_S,
-    SOAK_S,
-    TRAINS_S,
-    comparison_estimate_s,
-    estimate_s,
-    launch_estimate_s,
-    soak_estimate_s,
-    startup_estimate_s,
-)
+from pytest_icbench.kinds.runs import estimate_s
+from pytest_icbench.kinds.startup.startup_run import startup_estimate_s
+from pytest_icbench.kinds.throughput.trains import TRAINS_S
+from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, comparison_estimate_s, launch_estimate_s
+from pytest_icbench.measure.soak import SOAK_S, soak_estimate_s
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
@@ -99,11 +94,7 @@ def _looked_for(benchmark: Benchmark) -> Case | None:
         return None
     if measure == "back_to_back":
         return case.sending(rate=Rate(loss_ratio=0.0))
-    return (
-        None
-        if case.rate.share is None
-        else replace(case.undisturbed, dimension="throughput").sending(rate=case.rate.searched)
-    )
+    return None if case.rate.share is None else case.search
 
 
 def has_noisy_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:

@@ -17,7 +17,7 @@ from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import rig_group
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.plugin.fitness import check_baseline, check_history
+from pytest_icbench.plugin.fitness_check import check_baseline, check_history
 from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.schedule.budget import Budget, Entry
 from pytest_icbench.plugin.schedule.forecast import estimates, has_noisy_neighbour, quickest_retest_s
@@ -32,7 +32,7 @@ RETESTS = 0.2
 
 def is_adaptive(case: Case, settings: Settings) -> bool:
     """Whether more time makes the case more precise; it does not for a search or a fixed number of launches."""
-    return settings.repeats is None and not case.rate.is_search and not case.rate.is_sweep
+    return settings.repeats is None and not case.rate.varies
 
 
 def count_hosts(config: pytest.Config) -> int:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
@@ -12,16 +12,15 @@ from pytest_icbench.display.case_names import (
     grouped,
     main_figure,
     main_unit,
-    number,
     path_of,
+    three,
     traffic,
 )
 from pytest_icbench.display.chart import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
-from pytest_icbench.model.case import Dimension
-from pytest_icbench.model.figures import Application, Figures, Latency
+from pytest_icbench.display.points import scaled
+from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.answer import first_traffics, three
-from pytest_icbench.report.figure.rate_charts import scaled
+from pytest_icbench.report.answer import first_traffics
 from pytest_icbench.report.overview import REFERENCES, contestants
 
 #: Width of a row and of the column of values, in pixels.
@@ -33,11 +32,11 @@ _PLAIN, _AT_LEAST, _REFERENCE = "measured", "at least", "reference link"
 
 #: What the marks mean, for rates and for round trips.
 _CAPTION = ("bar: 95 % interval; ▷ at least", f"● p50, bar: 95 %, {CROSS} p99")
-#: The section of each kind of measurement.
-_KINDS: dict[Dimension, str] = {"throughput": "rates", "latency": "delays", "application": "applications"}
+#: The section of each dimension.
+_SECTIONS = {kind.figures.DIMENSION: kind.ranked.section for kind in KINDS if kind.ranked is not None}
 
 
-def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: Dimension) -> list[Figure]:
+def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: str) -> list[Figure]:
     """Returns a chart for each of the first traffics: rates flat out, round trips, or rates of applications.
 
     Args:
@@ -54,7 +53,7 @@ def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: Dimen
     groups = grouped(shown, lambda result: (result.metric, result.placement, traffic(result)))
     keys = first_traffics(shown)
     order = list(dict.fromkeys([*order, *map(path_of, shown)]))  # the name of a single run is left out
-    kind = _KINDS[dimension]
+    kind = _SECTIONS.get(dimension, "rates")
     return [_chart(f"{kind}-{place}", kind, key, groups[key], order) for place, key in enumerate(keys)]
 
 
@@ -114,34 +113,8 @@ def _row(result: Result, factor: float) -> tuple[Any, ...]:
     label = f"{'≥ ' if least else ''}{three(main * factor)}"
     low, high = (scaled(end, factor) for end in (main.low, main.high))
     row: tuple[Any, ...] = (result.case, path_of(result), scaled(main, factor), low, high, drawn)
-    text, *tail = _MARKS.get(type(result.figures), _rate_mark)(result, label)
+    text, *tail = kind_of(result).mark(result, label)
     return (*row, text, MEASURED, *tail)
-
-
-def _rate_mark(result: Result, label: str) -> tuple[Any, ...]:
-    """Returns the text next to a rate."""
-    gbps = number(result, result.frames.throughput_gbps)
-    return (label + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"),)
-
-
-def _round_trip_mark(result: Result, label: str) -> tuple[Any, ...]:
-    """Returns the text next to a round trip, with the 99th percentile."""
-    tail = scaled(number(result, result.round_trips.rtt_p99_ns), main_unit(result)[1])
-    return label + ("" if tail is None else f" / {three(tail)}") + " µs", tail
-
-
-def _operations_mark(result: Result, label: str) -> tuple[Any, ...]:
-    """Returns the text next to the rate of an application."""
-    p99 = number(result, result.application.response_p99_ns)
-    tail = "" if p99 is None else f" · p99 {three(p99 / 1e3)} µs"
-    return (f"{label}{'/s' if result.application.goodput_gbps is None else ' Gbit/s'}{tail}",)
-
-
-#: The text next to a mark, by kind; other kinds have that of a rate.
-_MARKS: Mapping[type[Figures], Callable[[Result, str], tuple[Any, ...]]] = {
-    Latency: _round_trip_mark,
-    Application: _operations_mark,
-}
 
 
 def _spec(paths: Sequence[str], order: Sequence[str], title: str, *, latency: bool) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, SERIES, Column, Figure
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.remarks import is_search
 from pytest_icbench.wording import signed_percent
 
 #: The fewest launches for which a strip is drawn.
@@ -41,7 +40,7 @@ def launch_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figu
         order: all series of the page.
     """
     groups = grouped(
-        (result for result in results if not is_search(result) and len(_values(result)) >= FEWEST),
+        (result for result in results if not result.figures.BRACKETED and len(_values(result)) >= FEWEST),
         lambda result: (result.dimension, result.metric, traffic(result)),
     )
     drawn = []

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display.case_names import main_figure, main_unit, number, short
+from pytest_icbench.display.case_names import millions, number
 from pytest_icbench.display.chart import CASE, Column, Figure
-from pytest_icbench.model.figures import Application, Latency
+from pytest_icbench.display.frame_rates import mpps
+from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.overview import REFERENCES
-from pytest_icbench.report.remarks import each_way, mpps, shares_cpus
+from pytest_icbench.report.remarks import shares_cpus
 
 _COLUMNS = (
     CASE,
@@ -116,8 +117,8 @@ def _limits(result: Result) -> set[str]:
         return set()
     if result.bottleneck == "ring":
         return {"ring out" if "lost" in result.bottleneck_evidence else "ring in"}
-    if result.bottleneck == "endpoint" and isinstance(result.figures, Application):
-        return {"sender", "receiver"}
+    if result.bottleneck == "endpoint" and (ends := kind_of(result).limiting_ends):
+        return set(ends)
     if result.bottleneck == "endpoint":
         return {"receiver" if "receiver" in result.bottleneck_evidence else "sender"}
     if result.bottleneck == "host":
@@ -182,9 +183,9 @@ def _function(result: Result) -> list[_Part]:
     memory = [work.memory_bytes for work in works if work.memory_bytes is not None]
     cycles = [work.cycles_per_frame for work in works if work.cycles_per_frame is not None]
     busy = [work.busy_share for work in works if work.busy_share is not None]
-    counted = [f"denied {_count(sum(acl_drops))}"] if acl_drops else []
+    counted = [f"denied {millions(sum(acl_drops))}"] if acl_drops else []
     full = sum(work.table_full or 0 for work in works)
-    counted += [f"table full for {_count(full)}"] if full else []
+    counted += [f"table full for {millions(full)}"] if full else []
     counted += [f"{max(memory) / 2**20:.1f} MiB"] if memory else []
     counted += [f"fairness {work.fairness_index:.3f}" for work in works if work.fairness_index is not None]
     details = (
@@ -203,35 +204,12 @@ def _function(result: Result) -> list[_Part]:
 def _arrows(result: Result) -> tuple[str, str]:
     """Returns the counts of sent and refused frames, and of received and lost frames."""
     refused, full = (
-        f"refused {_count(result.frames.refused)}",
+        f"refused {millions(result.frames.refused)}",
         sum(launch.total("tx_full") for launch in result.per_launch),
     )
     if full:
-        refused += f", {_count(full)} times full"
-    if isinstance(result.figures, Application):
-        return "asks", operations_text(result)
-    if isinstance(result.figures, Latency):
-        p50 = number(result, result.round_trips.rtt_p50_ns)
-        asked = "" if result.frames.offered_pps is None else f"{short(result.frames.offered_pps)} requests/s, "
-        answered = "" if p50 is None else f"RTT p50 {short(p50 / 1e3)} µs, "
-        return f"{asked}{refused}", f"{answered}{_count(result.round_trips.rtt_lost)} never answered"
-    pps = number(result, result.frames.throughput_pps)
-    lost = f"lost {_count(result.frames.lost)}"
-    if result.frames.sent:
-        lost += f" ({result.frames.lost / result.frames.sent:.2%})" if result.frames.lost else ""
-    lost += f", acl_drops {_count(result.frames.acl_drops)}" if result.frames.acl_drops else ""
-    if pps is None:
-        return refused, lost
-    sent = pps * result.frames.sent / result.frames.received if result.frames.received else pps
-    if ways := each_way(result):
-        return f"{mpps(sent)} Mpps sent both ways at once, {refused}", f"{mpps(pps)} Mpps received: {ways}"
-    return f"{mpps(sent)} Mpps sent, {refused}", f"{mpps(pps)} Mpps received, {lost}"
-
-
-def operations_text(result: Result) -> str:
-    """Returns the rate of answered requests of an application's client: ``154,123 operations/s``."""
-    main, (unit, factor) = main_figure(result), main_unit(result)
-    return "" if main is None else f"{short(main * factor)} {unit}"
+        refused += f", {millions(full)} times full"
+    return kind_of(result).ways(result, refused)
 
 
 def _switch_counters(result: Result) -> tuple[str, str]:
@@ -244,7 +222,7 @@ def _switch_counters(result: Result) -> tuple[str, str]:
         counts = [getattr(port, name) for port in ports if port.index in (path.endpoints if both else ends)]
         known = [count for count in counts if count is not None]
         where = "input" if name == "rx_dropped" else "output"
-        texts.append(f"dropped at its {where}: {_count(sum(known))}" if known else "")
+        texts.append(f"dropped at its {where}: {millions(sum(known))}" if known else "")
     return texts[0], texts[1]
 
 
@@ -255,7 +233,3 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _listed(cpus: Sequence[int]) -> str:
     shown = list(dict.fromkeys(cpus))
     return ", ".join(map(str, shown[:6])) + (f" and {len(shown) - 6} more" if len(shown) > 6 else "")
-
-
-def _count(frames: int) -> str:
-    return f"{frames:,}" if frames < 1_000_000 else f"{frames / 1e6:.4g}M"

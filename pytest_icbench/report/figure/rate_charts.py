@@ -10,15 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display.case_names import grouped, number, path_of, short, traffic
+from pytest_icbench.display.case_names import METRIC_NAMES, Traffic, grouped, maxima, number, path_of, traffic
 from pytest_icbench.display.chart import MEASURED, Axes, Column, Figure, interval_columns, interval_spec
+from pytest_icbench.display.points import OFFERED, SIZE, best_text, by_series, dot_plot, finding, row, scaled
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.trials import SweepPoint
 from pytest_icbench.report.figure.published import stated
-from pytest_icbench.stats.quantiles import Estimate
 
-OFFERED = Column("offered", "offered, Mpps")
-SIZE = Column("size", "packet size, bytes with FCS")
 PAIRS = Column("pairs", "pairs")
 #: The most charts with the bursts of one path.
 MOST_OF_BURSTS = 12
@@ -27,36 +25,6 @@ MOST_OF_BURSTS = 12
 def all_series(results: Iterable[Result]) -> list[str]:
     """Returns the paths of the page in the order in which they were measured."""
     return list(dict.fromkeys(path_of(result) for result in results))
-
-
-def row(
-    result: Result, x: float, figure: Estimate | None, factor: float, *, least: bool | None = None
-) -> tuple[Any, ...] | None:
-    """Returns a row of ``interval_columns``; None where the result has no such value.
-
-    Args:
-        x: the value on the horizontal axis.
-        figure: the result's value, before the multiplication by ``factor``.
-        least: whether the value is "at least"; by default the result says so.
-    """
-    figure = number(result, figure)
-    if figure is None:
-        return None
-    return (
-        result.case,
-        path_of(result),
-        x,
-        scaled(figure, factor),
-        scaled(figure.low, factor),
-        scaled(figure.high, factor),
-        result.at_least if least is None else least,
-        MEASURED,
-    )
-
-
-def scaled(value: float | None, factor: float) -> float | None:
-    """Returns a value in the unit of a chart, with seven digits."""
-    return None if value is None else float(f"{value * factor:.7g}")
 
 
 def published_rows(result: Result, x: float, factor: float) -> list[tuple[Any, ...]]:
@@ -78,35 +46,6 @@ def published_rows(result: Result, x: float, factor: float) -> list[tuple[Any, .
 
 def _present(rows: Iterable[tuple[Any, ...] | None]) -> tuple[tuple[Any, ...], ...]:
     return tuple(sorted((row for row in rows if row is not None), key=lambda row: (str(row[1]), float(row[2]))))
-
-
-def best_text(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = False) -> str:
-    """Returns the text alternative: the best measured point and the range of each series."""
-    measured = [row for row in rows if row[7] == MEASURED]
-    if not measured:
-        return ""
-    best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
-    parts = [f"{'Least' if least_wins else 'Greatest'}: {best[1]} with {short(best[3])} {unit}."]
-    for name, series_rows in _by_series(measured).items():
-        values = [float(row[3]) for row in series_rows]
-        parts.append(
-            f"{name}: {short(min(values))} to {short(max(values))}."
-            if len(series_rows) > 1
-            else f"{name}: {short(values[0])}."
-        )
-    if len(measured) < len(rows):
-        parts.append("Hollow diamonds are published values from other hardware.")
-    return " ".join(parts)
-
-
-def finding(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = False) -> str:
-    """Returns the caption: the best measured point, and the meaning of diamonds."""
-    measured = [row for row in rows if row[7] == MEASURED]
-    if not measured:
-        return ""
-    best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
-    text = f"{'Least' if least_wins else 'Greatest'}: {best[1]}, {'≥ ' if best[6] else ''}{short(best[3])} {unit}."
-    return text + (" Hollow diamonds: published values, other hardware." if len(measured) < len(rows) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +110,6 @@ def rate_chart(
         columns=interval_columns(axes.x, axes.y),
         rows=rows,
     )
-
-
-def _by_series(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
-    rows_by_series: dict[str, list[tuple[Any, ...]]] = {}
-    for row in rows:
-        rows_by_series.setdefault(str(row[1]), []).append(row)
-    return rows_by_series
 
 
 def _sweep_point(result: Result, point: SweepPoint) -> tuple[Any, ...]:
@@ -245,4 +177,58 @@ def bursts_by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figu
 
 def _several_loads(rows: Sequence[tuple[Any, ...]]) -> bool:
     """Whether a series has the two points or more that a line needs."""
-    return any(len({row[2] for row in series_rows}) > 1 for series_rows in _by_series(rows).values())
+    return any(len({row[2] for row in series_rows}) > 1 for series_rows in by_series(rows).values())
+
+
+def one_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns a dot plot for each traffic whose maximum was measured with one packet size.
+
+    Args:
+        results: results of throughput.
+        order: all series of the page.
+    """
+    figures = []
+    groups = grouped(maxima(results), lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
+    for place, ((metric, _), group) in enumerate(groups.items()):
+        if len({traffic(result).packet_size for result in group}) > 1:
+            continue
+        key, y = traffic(group[0]), Column("rate", f"{metric}, Mpps")
+        rows = [point for result in group for point in _rate(result, float(key.packet_size))]
+        figures += dot_plot(
+            f"one-size-{place}", "size", f"{METRIC_NAMES[metric].capitalize()}: {key.say()}", rows, (SIZE, y), order
+        )
+    return figures
+
+
+def one_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
+    """Returns a dot plot for each traffic that several paths were offered at one rate, such as table 5.2 of A1.
+
+    Args:
+        results: results of throughput.
+        order: all series of the page.
+    """
+    fixed = [result for result in results if result.metric == "fixed" and result.frames.loss_event_count is None]
+    figures = []
+    for place, group in enumerate(grouped(fixed, _any_rate).values()):
+        paths = [path_of(result) for result in group]
+        if len(paths) < 2 or len(set(paths)) < len(paths):
+            continue
+        key, y = traffic(group[0]), Column("received", "received, Mpps")
+        rows = [point for result in group for point in _rate(result, _offered(result))]
+        figures += dot_plot(f"one-load-{place}", "load", f"Received: {key.say()}", rows, (OFFERED, y), order)
+    return figures
+
+
+def _any_rate(result: Result) -> Traffic:
+    return traffic(result)._replace(rate="")
+
+
+def _offered(result: Result) -> float:
+    pps = result.point.rate.pps
+    return (result.frames.offered_pps or 0.0) / 1e6 if pps is None else pps * result.point.senders / 1e6
+
+
+def _rate(result: Result, x: float) -> list[tuple[Any, ...]]:
+    """Returns the measured and the published rates of a result; none without a measured rate."""
+    point = row(result, x, result.frames.throughput_pps, 1e-6)
+    return [] if point is None else [point, *published_rows(result, x, 1e-6)]

@@ -11,35 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pytest_icbench.display.case_names import hosts_apart, of_kind
 from pytest_icbench.display.chart import Figure
-from pytest_icbench.kinds.registry import KINDS, Charts
-from pytest_icbench.model.figures import Latency, Search, Throughput
+from pytest_icbench.kinds.kind import Charts, Place, Ranked
+from pytest_icbench.kinds.registry import KINDS
+from pytest_icbench.model.figures import Search, Throughput
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.disambiguate import disambiguated
-from pytest_icbench.report.figure import (
-    delay,
-    dots,
-    heatmap,
-    latency,
-    launches,
-    losses,
-    rate_charts,
-    scaling,
-    shares,
-    single,
-)
+from pytest_icbench.report.figure import dots, heatmap, launches, losses, rate_charts, scaling, shares
 from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.figure.load_changes import following_figures
 from pytest_icbench.report.figure.noisy_neighbour_ratios import noisy_neighbour_figures
 from pytest_icbench.report.figure.path_chart import path_chart
-from pytest_icbench.report.figure.series import curve_of
 from pytest_icbench.report.value_changes import comparisons
-
-#: The place of a section: on the first screen after the answer, or among the charts below it.
-Place = Literal["first", "charts"]
 
 
 @dataclass(frozen=True)
@@ -68,13 +54,6 @@ class Content:
     def rates(self) -> list[Result]:
         """The results of throughput."""
         return of_kind(self.results, Throughput) + of_kind(self.results, Search)
-
-    @cached_property
-    def curves(self) -> dict[int, latency.Curve]:
-        """The percentile curves by a result's index in ``results``."""
-        return {
-            place: curve_of(result) for place, result in enumerate(self.results) if isinstance(result.figures, Latency)
-        }
 
 
 class Section(NamedTuple):
@@ -105,41 +84,37 @@ class CaseChart(NamedTuple):
     chart: Callable[[Result], Figure | None]
 
 
-def _of_kind(charts: Charts) -> Section:
-    return Section(charts.section, charts.heading, lambda page: charts.draw(page.results, page.order), "first")
+def _charts(charts: Charts) -> Section:
+    return Section(charts.section, charts.heading, lambda page: charts.draw(page.results, page.order), charts.place)
+
+
+def _ranks(ranked: Ranked, dimension: str) -> Section:
+    return Section(
+        ranked.section, ranked.heading, lambda page: dots.dot_charts(page.results, page.order, dimension), "first"
+    )
 
 
 #: All sections in their order.
 SECTIONS = (
     Section("change", "Before and after", lambda page: forest_figures(comparisons(page.results)), "first"),
-    Section("rates", "Rate", lambda page: dots.dot_charts(page.results, page.order, "throughput"), "first"),
-    Section("delays", "Round trip", lambda page: dots.dot_charts(page.results, page.order, "latency"), "first"),
-    Section(
-        "applications", "Applications", lambda page: dots.dot_charts(page.results, page.order, "application"), "first"
-    ),
+    *(_ranks(kind.ranked, kind.figures.DIMENSION) for kind in KINDS if kind.ranked is not None),
     Section(
         "load",
         "Received against offered rate",
         lambda page: (
             *rate_charts.by_load(page.rates, page.order),
             *rate_charts.bursts_by_load(page.rates, page.order),
-            *single.one_load(page.rates, page.order),
+            *rate_charts.one_load(page.rates, page.order),
         ),
     ),
     Section(
         "size",
         "Rate against packet size",
-        lambda page: (*scaling.by_size(page.rates, page.order), *single.one_size(page.rates, page.order)),
+        lambda page: (*scaling.by_size(page.rates, page.order), *rate_charts.one_size(page.rates, page.order)),
     ),
     Section("heat", "Packet size and burst", lambda page: heatmap.heat_maps(page.results, page.order)),
     Section("pairs", "Several pairs: mean and total", lambda page: scaling.by_pairs(page.rates, page.order)),
     Section("cores", "Worker cores", lambda page: scaling.by_cores(page.rates, page.order)),
-    Section("chains", "Chains: rate against length", lambda page: scaling.rates_by_length(page.rates, page.order)),
-    Section(
-        "chain-delays",
-        "Chains: round trip against length",
-        lambda page: latency.by_length(page.results, page.order),
-    ),
     Section(
         "shares",
         "Parts of a CPU",
@@ -148,23 +123,10 @@ SECTIONS = (
             *shares.totals_by_number(page.rates, page.order),
         ),
     ),
-    Section(
-        "latency",
-        "Round trip against packet size",
-        lambda page: (*latency.by_size(page.results, page.order), *single.one_time(page.results, page.order)),
-    ),
-    Section("delay", "Round trip against load", lambda page: delay.delay_figures(page.results, page.order)),
-    Section(
-        "percentiles",
-        "Round trip by percentile",
-        lambda page: (
-            *latency.cdf_figures(page.results, page.order),
-            *latency.by_percentile(page.results, page.order, page.curves),
-        ),
-    ),
+    Section("chains", "Chains: rate against length", lambda page: scaling.rates_by_length(page.rates, page.order)),
+    *(_charts(charts) for kind in KINDS for charts in kind.charts),
     Section("noisy_neighbours", "Noisy neighbours", lambda page: noisy_neighbour_figures(page.results, page.order)),
     Section("followed", "Loads that change", lambda page: following_figures(page.results, page.order)),
-    *(_of_kind(kind.charts) for kind in KINDS if kind.charts is not None),
     Section("losses", "Losses of long runs", lambda page: losses.loss_figures(page.results, page.order)),
     Section("launches", "Launches", lambda page: launches.launch_figures(page.results, page.order)),
     Section("history", "History", lambda page: page.history),

@@ -17,10 +17,12 @@ from pytest_icbench.display.case_names import (
     path_of,
     short,
     traffic,
+    without_length,
 )
 from pytest_icbench.display.chart import Axes, Column, Figure, with_own
+from pytest_icbench.display.points import LENGTH, SIZE, row
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.figure.rate_charts import PAIRS, SIZE, Heading, Wording, published_rows, rate_chart, row
+from pytest_icbench.report.figure.rate_charts import PAIRS, Heading, Wording, published_rows, rate_chart
 from pytest_icbench.stats.quantiles import Estimate
 
 #: The sentences on the dotted lines in a chart's text; the second is for ``benchmark_lines``.
@@ -411,14 +413,8 @@ def _rows(kind: _Rates, group: Iterable[Result]) -> tuple[_Row, ...]:
     return tuple(sorted(rows, key=lambda line: (str(line[1]), float(line[2]))))
 
 
-LENGTH = Column("chain", "functions in a row")
 _LENGTH_RATE = Column("rate", "rate, Mpps")
 _FLAT_OUT = "Flat out, functions that share a CPU spend it on frames that a later one drops."
-
-
-def without_length(result: Result) -> str:
-    """Returns the path's name without the length of its chain."""
-    return path_of(replace(result, axes={**result.axes, "chain": 1}))
 
 
 def rates_by_length(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:

@@ -15,15 +15,11 @@ from pytest_icbench.display import theme
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, Column, Figure
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
-from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
 
 #: Number of windows of a case above which adjacent ones are merged.
 MOST_POINTS = 600
 #: The same limit for all cases of a page together.
 MOST_ON_A_PAGE = 500_000
-#: Number of points of a percentile curve in each decade.
-PER_DECADE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,32 +117,6 @@ def for_page(all_windows: Iterable[Windows | None]) -> list[Windows | None]:
     windows_of_cases = list(all_windows)
     most = max(MOST_ON_A_PAGE // max(sum(windows is not None for windows in windows_of_cases), 1), 20)
     return [None if windows is None else thinned(windows, most) for windows in windows_of_cases]
-
-
-def curve_of(result: Result) -> list[tuple[float, float]]:
-    """Returns the merged round-trip times of a result as points (1/(1-q), ns); empty without round trips.
-
-    At least ten requests are slower than a percentile. Lost requests count as slower than any answered one.
-    """
-    if not result.is_number:
-        return []
-    merged = merge([launch.rtt for launch in result.per_launch if launch.rtt is not None])
-    if merged is None or not merged.count:
-        return []
-    requests = merged.count + merged.lost
-    points = []
-    step = 0
-    targets: list[float] = []
-    while (target := 10 ** (step / PER_DECADE)) <= requests / SAMPLES_BEYOND:
-        targets.append(target)
-        step += 1
-    seen, place = 0, 0
-    for value, number in merged.counts:
-        seen += number
-        while place < len(targets) and seen >= requests * (1 - 1 / targets[place]):
-            points.append((round(targets[place], 4), float(min(value, merged.maximum or value))))
-            place += 1
-    return points
 
 
 _X = {"field": "seconds", "type": "quantitative", "axis": {"title": "seconds from the first launch", "tickCount": 8}}

@@ -11,11 +11,10 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import hosts_apart, main_figure, main_unit, path_of
 from pytest_icbench.display.chart import LOG_RATIO, MEASURED, Figure
+from pytest_icbench.display.points import scaled
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
-from pytest_icbench.report import remarks
 from pytest_icbench.report.columns import shown_verdict
-from pytest_icbench.report.figure.rate_charts import scaled
 from pytest_icbench.report.figure.registry import Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import WINDOWS, Windows, for_page
 from pytest_icbench.report.html.facts import facts_of
@@ -118,7 +117,7 @@ def _case(page: Page, place: int, result: Result, charts: Charts, *, drawn: bool
         facts.insert(0, ("taken from", page.taken[place]))
     known = {
         "anchor": _own_anchor(page, place, result),
-        "search": remarks.is_search(result),
+        "search": result.figures.BRACKETED,
         "charts": [charts.add(chart) for chart in case_charts(result)] if drawn else [],
     }
     return {

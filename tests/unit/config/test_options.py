@@ -20,7 +20,7 @@ from pytest_icbench.config.effective_settings import merge_settings, parse_overr
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options, from_config, read
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.estimate import SOAK_S
+from pytest_icbench.measure.soak import SOAK_S
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import PRESETS
 from pytest_icbench.model.settings import PROTOCOLS, Settings

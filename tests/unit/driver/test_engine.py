@@ -15,7 +15,7 @@ import pytest
 
 from pytest_icbench.driver.node import docker
 from pytest_icbench.driver.node.container import Device
-from pytest_icbench.driver.node.engine_node import Engine, EngineNode, container_options
+from pytest_icbench.driver.node.engine_node import Engine, container_options
 from pytest_icbench.driver.node.podman import PodmanNode
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
@@ -167,7 +167,7 @@ def test_a_daemon_that_is_gone_is_named_at_once(tmp_path: Path) -> None:
 
 def test_an_init_is_awaited_until_it_executes_its_program() -> None:
     """Engines return when the runtime has let the init go on, which is before that."""
-    node = EngineNode.__new__(EngineNode)
+    node = docker.DockerNode.__new__(docker.DockerNode)
     session: Any = SimpleNamespace(id="abc", root=Root())
     node.session = session
     program = ["/bin/sh", "-c", "sleep 0.3; ICBENCH_SESSION=abc exec sleep 60"]

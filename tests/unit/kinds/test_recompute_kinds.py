@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.kinds.recompute import differences, recomputed
+from pytest_icbench.kinds.runs import differences, recomputed
 from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
@@ -46,7 +46,7 @@ def started(failure: str | None) -> Measurement:
 def test_created_containers_are_recomputed(failure: str | None) -> None:
     recorded = Measurement.from_json(started(failure).to_json())
     assert differences(recorded, recomputed(recorded), set(recorded.to_dict())) == []
-    assert recorded.startup.startup_ns == 8_000_000
+    assert recorded.startup_ns == 8_000_000
 
 
 def test_what_functions_did_stays() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytest_icbench.display.case_names import path_of
 from pytest_icbench.display.table import In
 from pytest_icbench.display.theme import series_scales
-from pytest_icbench.kinds.startup.startup_chart import MOST_POINTS, startup_charts
+from pytest_icbench.kinds.startup.startup_charts import MOST_POINTS, startup_charts
 from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
@@ -97,8 +97,8 @@ def test_each_kind_has_a_colour_of_its_own() -> None:
 
 def test_first_round_trips_are_drawn_as_a_distribution() -> None:
     plain = result("netns", 100, 8.0)
-    assert plain.startup.startups is not None
-    startups = replace(plain.startup.startups, first_trip_ns=(*(number * 1_000_000 for number in range(1, 100)), 0))
+    assert plain.containers.startups is not None
+    startups = replace(plain.containers.startups, first_trip_ns=(*(number * 1_000_000 for number in range(1, 100)), 0))
     arriving = replace(plain, axes={**plain.axes, "startup": "netns:100:25ms"}).with_figures(startups=startups)
     assert path_of(arriving) == "netns every 25 ms"
     *_, trips = startup_charts([arriving], all_series([arriving]))
@@ -116,8 +116,8 @@ def test_every_row_has_its_name_beside_containers_that_clients_call_for() -> Non
     called = []
     for kind, trip_ms in (("netns", 897), ("lxc", 2820)):
         plain = result(kind, 200, 34.4)
-        assert plain.startup.startups is not None
-        startups = replace(plain.startup.startups, first_trip_ns=(trip_ms * 1_000_000,) * 200)
+        assert plain.containers.startups is not None
+        startups = replace(plain.containers.startups, first_trip_ns=(trip_ms * 1_000_000,) * 200)
         called.append(
             replace(plain, axes={**plain.axes, "startup": f"{kind}:200:100ms"}).with_figures(startups=startups)
         )
@@ -139,11 +139,11 @@ def test_every_row_has_its_name_beside_containers_that_clients_call_for() -> Non
 
 def test_containers_of_silent_clients_are_reported_with_the_time_of_their_removal() -> None:
     plain = result("netns", 100, 8.0)
-    assert plain.startup.startups is not None
+    assert plain.containers.startups is not None
     retired = (Retirement(4_000_000, 2_010_000_000), Retirement(6_000_000, 2_050_000_000))
     (said,) = [
         sentence.text
-        for sentence in answer([plain.with_figures(startups=replace(plain.startup.startups, retired=retired))])
+        for sentence in answer([plain.with_figures(startups=replace(plain.containers.startups, retired=retired))])
         if "to create each" in sentence.text
     ]
     assert "2 removed while others came, 5 ms each, gone 2.03 s after the last frame of their client" in said
@@ -151,9 +151,9 @@ def test_containers_of_silent_clients_are_reported_with_the_time_of_their_remova
 
 def test_a_case_without_a_value_says_no_round_trip_of_its_clients() -> None:
     failed = result("netns", 100, 8.0, failure="no memory")
-    assert failed.startup.startups is not None
+    assert failed.containers.startups is not None
     arriving = failed.with_figures(
-        startups=replace(failed.startup.startups, first_trip_ns=(1_000_000,) * 90 + (0,) * 10)
+        startups=replace(failed.containers.startups, first_trip_ns=(1_000_000,) * 90 + (0,) * 10)
     )
     (said,) = [sentence.text for sentence in answer([arriving]) if "to create each" in sentence.text]
     assert "first round trip" not in said

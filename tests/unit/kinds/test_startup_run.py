@@ -18,8 +18,7 @@ from pytest_icbench.host.net.sockets import echo_request
 from pytest_icbench.host.process import refused_process
 from pytest_icbench.host.root import Root
 from pytest_icbench.kinds.startup import startup_run
-from pytest_icbench.kinds.startup.startup_run import Startup, addresses, bear, one_line, open_files
-from pytest_icbench.measure.estimate import IDLE_SAMPLES
+from pytest_icbench.kinds.startup.startup_run import IDLE_SAMPLES, Startup, addresses, bear, one_line, open_files
 from pytest_icbench.model.startup import MOST_CONTAINERS, Crowd
 
 

@@ -26,10 +26,10 @@ def measured(times: tuple[int, ...], *, asked: int, failure: str | None = None) 
 
 def test_figures_are_of_one_container() -> None:
     result = measured((7_000_000,) * 20, asked=20)
-    assert result.startup.startup_ns == pytest.approx(7e6)
-    assert result.startup.startup_growth == 1.0
-    assert result.startup.startup_memory_bytes == pytest.approx(300_000)
-    assert result.startup.startup_cpu_share == pytest.approx(0.001)
+    assert result.startup_ns == pytest.approx(7e6)
+    assert result.startup_growth == 1.0
+    assert result.containers.startup_memory_bytes == pytest.approx(300_000)
+    assert result.containers.startup_cpu_share == pytest.approx(0.001)
     assert result.verdict is None
 
 
@@ -43,13 +43,13 @@ def test_what_was_there_before_a_failure_is_kept() -> None:
     result = measured((5,) * 730, asked=1000, failure="no further process is allowed")
     assert (result.verdict, result.reason) == (Verdict.INVALID, "start-failed")
     assert result.evidence == "container 731 of 1,000 did not come up: no further process is allowed"
-    assert result.startup.startups is not None
-    assert len(result.startup.startups.total_ns) == 730
+    assert result.containers.startups is not None
+    assert len(result.containers.startups.total_ns) == 730
 
 
 def test_none_at_all_is_a_result_too() -> None:
     result = measured((), asked=5, failure="no memory")
-    assert result.startup.startup_ns is None
+    assert result.startup_ns is None
     assert result.evidence == "container 1 of 5 did not come up: no memory"
 
 

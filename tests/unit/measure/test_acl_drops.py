@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.driver.workload.output import ReceivedTotals, SentTotals
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.launch import hops, validity
 from pytest_icbench.measure.launch.acl_drops import miscounted
 from pytest_icbench.measure.launch.commands import commands
-from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.acl_drop import AclDrop, names_share
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import ChainAccount, FunctionCounters, FunctionTerms

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.kinds.recompute import recounted
+from pytest_icbench.display.frame_rates import each_way
 from pytest_icbench.measure.launch.commands import commands, pair_of
 from pytest_icbench.measure.launch.validity import generator_bound
-from pytest_icbench.measure.strategy.soak import loss_events
+from pytest_icbench.measure.soak import loss_events
+from pytest_icbench.measure.summary.recorded import recounted
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report import remarks
 from tests.unit.scripted_rig import FAST, FRAMES, ScriptedRig, one, run, silent_from
 
 BOTH = Case("veth", Frames(Traffic(both=True)), api="udp")
@@ -63,19 +63,23 @@ def test_a_result_has_the_sum_and_each_direction() -> None:
     found = run(lossy(), case=replace(BOTH, pairs=2), repeats=2)
     assert found.verdict is None
     assert (found.sent, found.received, found.lost) == (24 * FRAMES, 12 * (THERE + BACK), 12 * 11)
-    there, back = found.per_direction
+    there, back = found.figures.per_direction
     assert (there.direction, back.direction) == ("ab", "ba")
     assert (there.lost, back.lost) == (120, 12)
     assert there.throughput_pps == pytest.approx(2 * THERE / FAST.window_s)
     assert found.throughput_pps == pytest.approx(there.throughput_pps + back.throughput_pps)
-    assert found.throughput_per_pair_pps == pytest.approx((THERE + BACK) / FAST.window_s)
-    assert [(pair.pair, pair.direction) for pair in found.per_pair] == [(1, "ab"), (1, "ba"), (2, "ab"), (2, "ba")]
-    assert found.fairness == pytest.approx(BACK / THERE)
+    assert found.figures.throughput_per_pair_pps == pytest.approx((THERE + BACK) / FAST.window_s)
+    assert [(pair.pair, pair.direction) for pair in found.figures.per_pair] == [
+        (1, "ab"),
+        (1, "ba"),
+        (2, "ab"),
+        (2, "ba"),
+    ]
+    assert found.figures.fairness == pytest.approx(BACK / THERE)
     assert (
-        remarks.each_way(found)
-        == "a to b 0.099 Mpps, 120 of 12,000 frames lost; b to a 0.100 Mpps, 12 of 12,000 frames lost"
+        each_way(found) == "a to b 0.099 Mpps, 120 of 12,000 frames lost; b to a 0.100 Mpps, 12 of 12,000 frames lost"
     )
-    assert run(ScriptedRig(), repeats=1).per_direction == ()
+    assert run(ScriptedRig(), repeats=1).figures.per_direction == ()
 
 
 @pytest.mark.parametrize(

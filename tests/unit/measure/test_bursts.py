@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.functions import burst_settings, wrong_burst
-from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms
 from pytest_icbench.model.launch import Launch

@@ -12,7 +12,7 @@ from pytest_icbench.config.function_axes import parse_cpu_quotas, parse_cpu_shar
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.cpu_allocations import by_cpu_allocation
+from pytest_icbench.measure.functions import by_cpu_allocation
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork

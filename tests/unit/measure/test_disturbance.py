@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.kinds.recompute import recomputed
+from pytest_icbench.kinds.runs import recomputed
+from pytest_icbench.measure import repetition
 from pytest_icbench.measure.launch.disturbance import LEAST_S, why_disturbed
-from pytest_icbench.measure.strategy import repeat
-from pytest_icbench.measure.strategy.repeat import MOST_DISTURBED
+from pytest_icbench.measure.repetition import MOST_DISTURBED
 from pytest_icbench.model.disturbed import too_disturbed
 from pytest_icbench.model.interference import Interference, Taker, Throttled, joined
 from pytest_icbench.model.launch import EndpointWork, Launch
@@ -190,7 +190,7 @@ def test_gaps_of_a_loop_disturb_unless_endpoints_share_a_cpu() -> None:
 def test_a_silence_while_others_have_the_cpus_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, silent: int, others: str | None, ended: tuple[str | None, int]
 ) -> None:
-    plain, ran = vars(repeat)["run_launch"], itertools.count()
+    plain, ran = vars(repetition)["run_launch"], itertools.count()
 
     def run_launch(*args: Any, **named: Any) -> Launch:
         launch: Launch = plain(*args, **named)
@@ -198,7 +198,7 @@ def test_a_silence_while_others_have_the_cpus_is_tried_again(
             return launch
         return replace(launch, invalid="stalled", evidence="pair 1: nothing arrived", disturbed=others)
 
-    monkeypatch.setattr(repeat, "run_launch", run_launch)
+    monkeypatch.setattr(repetition, "run_launch", run_launch)
     found = run(ScriptedRig())
     assert (found.verdict, found.repeated) == ended
     reported = [*found.faults, *([f"stalled: {found.evidence}"] if found.verdict else [])]
@@ -208,13 +208,13 @@ def test_a_silence_while_others_have_the_cpus_is_tried_again(
 def disturbed(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
     """Launches that are models; those of these numbers, as they run, are disturbed."""
     timeless(monkeypatch)
-    plain, ran = vars(repeat)["run_launch"], itertools.count()
+    plain, ran = vars(repetition)["run_launch"], itertools.count()
 
     def run_launch(*args: Any, **named: Any) -> Launch:
         launch: Launch = plain(*args, **named)
         return replace(launch, disturbed="other processes took a CPU") if next(ran) in numbers else launch
 
-    monkeypatch.setattr(repeat, "run_launch", run_launch)
+    monkeypatch.setattr(repetition, "run_launch", run_launch)
 
 
 def test_repeats_leave_the_time_for_the_fewest_launches(monkeypatch: pytest.MonkeyPatch) -> None:

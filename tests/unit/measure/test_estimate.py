@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, comparison_estimate_s, estimate_s
+from pytest_icbench.kinds.runs import estimate_s
+from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, comparison_estimate_s
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 

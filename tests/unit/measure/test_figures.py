@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.gate.limits import Limit, find
-from pytest_icbench.measure.launch.round_trips import variation
-from pytest_icbench.measure.summary.figures import frame_figures, latency_figures
+from pytest_icbench.kinds.latency.latency_summary import latency_figures
+from pytest_icbench.measure.launch.windows import delay_variation
+from pytest_icbench.measure.summary.frame_figures import frame_figures
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import FrameFigures, Latency, types_of
 from pytest_icbench.model.launch import Launch
@@ -54,9 +55,9 @@ def test_delay_variation_is_of_each_pair_by_itself() -> None:
     near, far = (histogram([10_000 * pair] * 1000) for pair in (1, 2))
     whole = merge([near, far])
     assert whole is not None
-    found = latency([launch(whole, pdv=variation([near, far]))] * 6)
+    found = latency([launch(whole, pdv=delay_variation([near, far]))] * 6)
     assert (found["rtt_p90_ns"], found["pdv_p90_ns"], found["pdv_max_ns"]) == (20_000, Estimate(0, 0, 0), 0)
-    assert variation([near]) is None
+    assert delay_variation([near]) is None
     assert latency([launch(histogram([7, 9] * 500))])["pdv_max_ns"] == 2
 
 

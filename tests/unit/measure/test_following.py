@@ -16,8 +16,8 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.config.rates import parse_rates as rates
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.following import followed
 from pytest_icbench.measure.launch.commands import commands
+from pytest_icbench.measure.summary.frame_figures import followed
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

@@ -12,7 +12,7 @@ import pytest
 from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.measure.launch.launch import Freezing, run_launch
+from pytest_icbench.measure.launch.launcher import Freezing, run_launch
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate, named_rate

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from pytest_icbench.kinds.runs import measure
 from pytest_icbench.measure.functions import too_cheap, wrong_rate
-from pytest_icbench.measure.measure import measure
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms, FunctionWork
 from pytest_icbench.model.load import Frames

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.measure.measure import measure
-from pytest_icbench.measure.progress import Progress
+from pytest_icbench.kinds.runs import measure
+from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
@@ -39,8 +39,8 @@ def test_a_measurement_of_launches() -> None:
     assert found.throughput_pps == Estimate(found.throughput_pps, found.throughput_pps, found.throughput_pps)
     assert found.throughput_pps == pytest.approx(45_000)
     assert found.throughput_gbps == pytest.approx(45_000 * 64 * 8 / 1e9)
-    assert found.throughput_l1_gbps == pytest.approx(45_000 * 84 * 8 / 1e9)
-    assert found.frame_loss_ratio == found.trial_loss_ratio == 0.1
+    assert found.figures.throughput_l1_gbps == pytest.approx(45_000 * 84 * 8 / 1e9)
+    assert found.frame_loss_ratio == found.figures.trial_loss_ratio == 0.1
     assert (found.confidence, found.ended_by, found.verdict) == (0.95, "repeats", None)
     assert (found.ratio_to_reference, found.rtt_p50_ns, found.cycles_per_packet) == (None, None, None)
 
@@ -139,7 +139,7 @@ def test_latency_ratio_is_the_references_over_the_cases() -> None:
         return line
 
     found = run(ScriptedRig(edit=slow), ScriptedRig(), case=RTT)
-    assert (found.rtt_p50_ns, found.rtt_samples, found.rtt_lost) == (40, 3000, 0)
+    assert (found.rtt_p50_ns, found.figures.rtt_samples, found.figures.rtt_lost) == (40, 3000, 0)
     assert found.ratio_to_reference == pytest.approx(0.25)
 
 
@@ -155,21 +155,26 @@ def first_of_bursts(index: int, line: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_first_of_a_burst_the_variation_and_the_floor_stand_beside_the_round_trip_times() -> None:
     found = run(ScriptedRig(edit=first_of_bursts), ScriptedRig(), case=RTT, repeats=6)
-    assert (found.rtt_first_p50_ns, found.rtt_first_samples) == (Estimate(6, 6, 6), 6 * 299)
+    assert (found.figures.rtt_first_p50_ns, found.figures.rtt_first_samples) == (Estimate(6, 6, 6), 6 * 299)
     assert found.per_launch[0].rtt_first is not None
     assert found.per_launch[0].rtt_first.lost == 1
-    assert (found.rtt_p50_ns, found.pdv_p50_ns, found.pdv_max_ns) == (10, Estimate(1, 1, 1), 2)
-    assert (found.floor_p50_ns, found.floor_p99_ns, found.floor_samples) == (10, 10, 6 * 1000)
-    assert (found.sender_cycles_per_packet, found.receiver_cycles_per_packet) == (3.0, 3.0)
-    assert (found.sender_busy_share, found.receiver_busy_share) == (0.75, 0.75)
+    assert (found.rtt_p50_ns, found.figures.pdv_p50_ns, found.figures.pdv_max_ns) == (10, Estimate(1, 1, 1), 2)
+    assert (found.figures.floor_p50_ns, found.figures.floor_p99_ns, found.figures.floor_samples) == (10, 10, 6 * 1000)
+    assert (found.figures.sender_cycles_per_packet, found.figures.receiver_cycles_per_packet) == (3.0, 3.0)
+    assert (found.figures.sender_busy_share, found.figures.receiver_busy_share) == (0.75, 0.75)
     alone = run(ScriptedRig(), case=RTT)
-    assert (alone.floor_p50_ns, alone.floor_samples, alone.rtt_first_samples, alone.rtt_first_p50_ns) == (
+    assert (
+        alone.figures.floor_p50_ns,
+        alone.figures.floor_samples,
+        alone.figures.rtt_first_samples,
+        alone.figures.rtt_first_p50_ns,
+    ) == (
         None,
         0,
         0,
         None,
     )
-    assert (alone.sender_cycles_per_packet, alone.sender_busy_share) == (None, None)
+    assert (alone.figures.sender_cycles_per_packet, alone.figures.sender_busy_share) == (None, None)
 
 
 def test_windows_have_their_round_trip_times() -> None:
@@ -191,9 +196,9 @@ def test_hardware_events_are_medians_over_launches() -> None:
     rig = ScriptedRig(events=events())
     rig.edit = lambda index, line: line if line["type"] != "summary" else hold(rig, index, line)
     found = run(rig, **settings)
-    assert set(found.hardware) == {"endpoints"}
-    assert found.hardware["endpoints"]["cycles"] == pytest.approx(10**9 / (10_000 * 0.17), rel=0.25)
-    assert run(ScriptedRig(), **settings).hardware == {}
+    assert set(found.figures.hardware) == {"endpoints"}
+    assert found.figures.hardware["endpoints"]["cycles"] == pytest.approx(10**9 / (10_000 * 0.17), rel=0.25)
+    assert run(ScriptedRig(), **settings).figures.hardware == {}
 
 
 def test_there_is_no_ratio_at_a_fixed_rate() -> None:
@@ -203,7 +208,7 @@ def test_there_is_no_ratio_at_a_fixed_rate() -> None:
 
 def test_a_sender_that_cannot_offer_the_rate_is_the_limit() -> None:
     found = run(ScriptedRig(), case=Case("veth", Frames(rate=Rate(1_000_000)), api="udp"))
-    assert (found.generator_bound, found.bottleneck, found.trial_loss_ratio) == (True, "endpoint", 0)
+    assert (found.generator_bound, found.bottleneck, found.figures.trial_loss_ratio) == (True, "endpoint", 0)
     found = run(ScriptedRig(), case=Case("veth", Frames(rate=Rate(50_000)), api="udp"))
     assert (found.generator_bound, found.bottleneck) == (False, "unknown")
 
@@ -385,7 +390,7 @@ def test_the_bits_of_a_mix_are_those_that_arrived() -> None:
     case = Case("ovs", Frames(Traffic.of_mix("64:1,1518:1")))
     even, uneven = run(ScriptedRig(), case=case), run(LosesLongFrames(), case=case)
     for measured, mean in ((even, 791.0), (uneven, 100.0)):
-        assert measured.mean_frame_bytes == pytest.approx(mean)
+        assert measured.figures.mean_frame_bytes == pytest.approx(mean)
         pps = measured.throughput_pps.value
         assert measured.throughput_gbps.value == pytest.approx(pps * mean * 8 / 1e9)
-        assert measured.throughput_l1_gbps.value == pytest.approx(pps * (mean + 20) * 8 / 1e9)
+        assert measured.figures.throughput_l1_gbps.value == pytest.approx(pps * (mean + 20) * 8 / 1e9)

@@ -13,10 +13,9 @@ from pytest_icbench.config.function_axes import parse_functions
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
-from pytest_icbench.measure.cpu_allocations import by_cpu_allocation
-from pytest_icbench.measure.functions import too_cheap
+from pytest_icbench.measure.functions import by_cpu_allocation, too_cheap
 from pytest_icbench.measure.launch.commands import commands
-from pytest_icbench.measure.launch.launch import run_launch
+from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionTerms, FunctionWork

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from pytest_icbench.measure.launch.launch import Moments
-from pytest_icbench.measure.launch.steal import StealTrack
+from pytest_icbench.measure.launch.disturbance import StealTrack
+from pytest_icbench.measure.launch.launcher import Moments
 from pytest_icbench.measure.launch.windows import mark_disturbed
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rig import Polled

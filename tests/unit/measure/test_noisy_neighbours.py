@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +16,7 @@ from pytest_icbench.config.function_axes import parse_isolations, parse_noisy_ne
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Invalid, UsageError
-from pytest_icbench.kinds.recompute import differences, recomputed
-from pytest_icbench.measure.measure import measure, strategy_of
+from pytest_icbench.kinds.runs import check_case, differences, measure, recomputed
 from pytest_icbench.measure.noisy_neighbours import ERROR_RATE, FEWEST_PAIRS, effect
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.side import Side
@@ -97,7 +97,7 @@ def test_other_isolations_are_refused(text: str, words: str) -> None:
 def test_what_does_not_go_with_a_noisy_neighbour_is_refused(marker: dict[str, object], words: str) -> None:
     request = parse_marker((), {"switch": "veth", **marker}, "x")
     with pytest.raises(UsageError, match=words):
-        list(map(strategy_of, expand(request, Options(), builtin_switches(), "x")))
+        list(map(partial(check_case, settings=FAST), expand(request, Options(), builtin_switches(), "x")))
 
 
 def test_the_ratios_are_of_adjacent_launches_with_intervals_that_share_an_error_rate() -> None:

@@ -9,11 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_icbench.kinds.recompute import recomputed
-from pytest_icbench.measure.measure import measure
-from pytest_icbench.measure.part import Part, parts
-from pytest_icbench.measure.summary.gathered import LaunchLog
-from pytest_icbench.measure.summary.rounds import by_round
+from pytest_icbench.kinds.runs import measure, recomputed
+from pytest_icbench.measure.repetition import Part, parts
+from pytest_icbench.measure.summary.launch_log import LaunchLog, by_round
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement

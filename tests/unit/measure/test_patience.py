@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.measure.launch import launch
+from pytest_icbench.measure.launch import launcher
 from pytest_icbench.model.interference import Interference, Taker
 from pytest_icbench.model.rig import Polled
 from pytest_icbench.model.settings import Settings
@@ -61,7 +61,7 @@ class LateRig(ScriptedRig):
 
 def late(monkeypatch: pytest.MonkeyPatch) -> LateRig:
     rig = LateRig()
-    monkeypatch.setattr(launch, "time", rig)
+    monkeypatch.setattr(launcher, "time", rig)
     return rig
 
 
@@ -82,7 +82,7 @@ def test_a_launch_that_ends_early_gives_its_processes_what_a_hanging_switch_took
 
 def test_a_receiver_has_its_time_after_a_sender_that_ended_late(monkeypatch: pytest.MonkeyPatch) -> None:
     rig = late(monkeypatch)
-    rig.ends = lambda index: rig.reported if index else rig.ahead_s > launch.END_MARGIN_S - 0.3
+    rig.ends = lambda index: rig.reported if index else rig.ahead_s > launcher.END_MARGIN_S - 0.3
     assert one(rig, settings=FAST).invalid is None
 
 

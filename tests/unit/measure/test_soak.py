@@ -12,7 +12,7 @@ import pytest
 from pytest_icbench.driver.workload.output import WindowLine, parse_line
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch.stream import WindowStream
-from pytest_icbench.measure.strategy.soak import MOST_EVENTS, MOST_WINDOWS, soak_settings, with_losses
+from pytest_icbench.measure.soak import MOST_EVENTS, MOST_WINDOWS, soak_settings, with_losses
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.settings import Settings

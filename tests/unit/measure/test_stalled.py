@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.measure.launch.validity import stalled
-from pytest_icbench.measure.strategy.soak import soak_settings
+from pytest_icbench.measure.soak import soak_settings
 from pytest_icbench.model.launch import Window
 from pytest_icbench.model.settings import Settings
 

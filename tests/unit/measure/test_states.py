@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.kinds.recompute import recomputed
+from pytest_icbench.kinds.runs import METHODS, recomputed
 from pytest_icbench.measure import stopping
-from pytest_icbench.measure.summary.gathered import LaunchLog
-from pytest_icbench.measure.summary.states import fullest, in_state, split_by_state, state_fields, states_of
+from pytest_icbench.measure.summary.launch_log import LaunchLog
+from pytest_icbench.measure.summary.launch_states import fullest, in_state, split_by_state, state_fields, states_of
 from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.cpu_state import CpuState
@@ -42,7 +42,7 @@ def test_the_figures_are_of_the_state_of_most_launches() -> None:
     gathered = split_by_state(LaunchLog(launches=of(NEAR, FAR, NEAR, FAR, NEAR)))
     assert [launch.throughput_pps for launch in gathered.launches] == [2e6] * 3
     assert [(launch.index, launch.repeated) for launch in gathered.others] == [(1, "case"), (3, "case")]
-    found = summarize(CASE, Settings(repeats=5), gathered, AROUND)
+    found = summarize(METHODS[CASE.kind].summary, CASE, Settings(repeats=5), gathered, AROUND)
     assert (found.launches, found.frames.throughput_pps) == (3, 2e6)
     assert found.distance_ns == pytest.approx(NEAR)
     assert [(level.launches, level.value) for level in found.levels] == [(3, 2e6), (2, 1e6)]
@@ -63,7 +63,7 @@ def test_one_state_costs_nothing_and_leaves_everything() -> None:
 def test_launches_without_a_distance_are_of_every_state() -> None:
     gathered = LaunchLog(launches=[at(0, 1e6), at(1, 1e6)])
     assert split_by_state(gathered) is gathered
-    assert summarize(CASE, Settings(repeats=2), gathered, AROUND).distance_ns is None
+    assert summarize(METHODS[CASE.kind].summary, CASE, Settings(repeats=2), gathered, AROUND).distance_ns is None
 
 
 def test_a_launch_in_which_the_state_changed_belongs_to_none() -> None:
@@ -89,7 +89,7 @@ def test_a_launch_without_a_neighbour_in_its_state_stays_alone() -> None:
     gathered = split_by_state(LaunchLog(launches=of(NEAR), reference=of(FAR)))
     assert ([launch.index for launch in gathered.launches], gathered.reference) == ([0], [])
     assert [launch.repeated for launch in gathered.others] == ["reference"]
-    found = summarize(CASE, Settings(repeats=1), gathered, AROUND)
+    found = summarize(METHODS[CASE.kind].summary, CASE, Settings(repeats=1), gathered, AROUND)
     assert (found.launches, found.frames.throughput_pps, found.ratio_to_reference) == (1, 2e6, None)
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.measure.measure import Measuring
-from pytest_icbench.measure.progress import Progress
+from pytest_icbench.kinds.runs import Measuring
+from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from tests.unit.scripted_rig import FAST, ScriptedRig, run, scripted

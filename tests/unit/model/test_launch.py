@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError, WorkloadError
-from pytest_icbench.measure.launch import launch
+from pytest_icbench.measure.launch import launcher
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth, VhostUser
@@ -247,9 +247,9 @@ def test_a_dead_switch_is_named_instead_of_its_endpoints() -> None:
 
 
 def test_every_wait_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "READY_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(launch, "READY_EACH_S", 0.0)
-    monkeypatch.setattr(launch, "END_MARGIN_S", 0.1)
+    monkeypatch.setattr(launcher, "READY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(launcher, "READY_EACH_S", 0.0)
+    monkeypatch.setattr(launcher, "END_MARGIN_S", 0.1)
     rig = ScriptedRig(edit=lambda index, line: None if (index, line["type"]) == (1, "ready") else line)
     with pytest.raises(WorkloadError, match=r"^recv of pair 1: not ready within 0.1 s\ntail of 1"):
         one(rig)
@@ -265,16 +265,16 @@ def test_processes_that_start_on_one_cpu_have_a_second_each() -> None:
             Veth(Address.of(pair, side), "eth0", None) for pair in range(1, pairs + 1) for side in ("a", "b")
         ]
         rig = ScriptedRig(endpoints=ends, placement=place(endpoints=(0, 1) * pairs))
-        return launch.Run(rig, Case("veth", pairs=pairs), Settings()).patience_s
+        return launcher.Run(rig, Case("veth", pairs=pairs), Settings()).patience_s
 
-    assert patience_s(1) == launch.READY_TIMEOUT_S
+    assert patience_s(1) == launcher.READY_TIMEOUT_S
     assert patience_s(20) == 20.0
 
 
 def test_a_harness_that_looks_late_hears_what_was_said_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "READY_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(launch, "READY_EACH_S", 0.0)
-    monkeypatch.setattr(launch, "END_MARGIN_S", 0.0)
+    monkeypatch.setattr(launcher, "READY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(launcher, "READY_EACH_S", 0.0)
+    monkeypatch.setattr(launcher, "END_MARGIN_S", 0.0)
 
     class Late(ScriptedRig):
         def launch(self, plan: Any) -> str:
@@ -291,8 +291,8 @@ def test_a_harness_that_looks_late_hears_what_was_said_in_time(monkeypatch: pyte
 
 
 def test_a_server_is_reported_to_stop_when_its_client_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "FOLLOWER_GRACE_S", 0.01)
-    monkeypatch.setattr(launch, "END_MARGIN_S", 0.1)
+    monkeypatch.setattr(launcher, "FOLLOWER_GRACE_S", 0.01)
+    monkeypatch.setattr(launcher, "END_MARGIN_S", 0.1)
     rig = ScriptedRig(edit=lambda index, line: None if (index, line["type"]) == (1, "summary") else line)
     with pytest.raises(WorkloadError, match="server of pair 1: still running"):
         one(rig, RTT)

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from pytest_icbench.measure.estimate import estimate_s
+from pytest_icbench.kinds.runs import estimate_s
 from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.plugin.schedule.forecast import retest_least_s, retest_settings

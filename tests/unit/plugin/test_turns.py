@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, estimate_s, launch_estimate_s
+from pytest_icbench.kinds.runs import estimate_s
+from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, launch_estimate_s
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.plugin.turns import Turns
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from pytest_icbench.model.figures import KINDS
 
 _PACKAGE = Path(__file__).parents[3] / "pytest_icbench"
 _MODULES = {
@@ -29,6 +32,10 @@ _IMPORTERS = {"import_module", "__import__", "find_spec", "resolve_name"}
 _RUN_ELSEWHERE = ("pytest_icbench.testbed.remote.connection", "pytest_icbench.plugin.xdist.ssh")
 #: Modules at the top of the package; others belong into its folders.
 MOST_MODULES = 8
+#: Names that modules of several folders have, because each has the same place in its folder.
+_SHARED = {"__init__", "protocol", "registry"}
+#: Where the types of loads and figures are.
+_TYPES_OF_KINDS = ("pytest_icbench.model.load", "pytest_icbench.model.figures")
 _PROCESS_STARTERS = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen", "execv", "execve", "execvp"}
 
 
@@ -153,3 +160,15 @@ def test_few_modules_lie_at_the_top_of_the_package() -> None:
     modules = [path.name for path in _PACKAGE.glob("*.py")]
     assert "api.py" in modules
     assert len(modules) <= MOST_MODULES
+
+
+def test_no_two_modules_have_the_same_name() -> None:
+    names = Counter(path.stem for path in _MODULES.values())
+    assert {name for name, times in names.items() if times > 1} == _SHARED
+
+
+@pytest.mark.parametrize("module", [module for module in _MODULES if within(module, "pytest_icbench.measure")])
+def test_measuring_asks_for_no_kind(module: str) -> None:
+    """What all kinds share is there; ``kinds.runs`` has a row for each."""
+    kinds = {f"{part}.{kind.__name__}" for part in _TYPES_OF_KINDS for kind in KINDS}
+    assert not kinds & set(imports(_MODULES[module], module))

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.display.case_names import rate_text
+from pytest_icbench.display.frame_rates import mpps
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.line import label, result_line, shared
-from pytest_icbench.report.remarks import mpps
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result, side_by_side
 

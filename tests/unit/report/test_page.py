@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.display.chart import Figure
+from pytest_icbench.kinds.latency.percentile_charts import curve_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.long_run import BackToBack, LossEvent
@@ -24,7 +25,7 @@ from pytest_icbench.report import overview
 from pytest_icbench.report.figure import published, registry, vega
 from pytest_icbench.report.figure.history_charts import history_figures
 from pytest_icbench.report.figure.registry import SECTIONS, CaseChart, Content, case_charts, section_charts
-from pytest_icbench.report.figure.series import MOST_POINTS, Windows, curve_of, thinned, windows_of
+from pytest_icbench.report.figure.series import MOST_POINTS, Windows, thinned, windows_of
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.html.body import body, summary
 from pytest_icbench.report.trends import Change, Point, Trend

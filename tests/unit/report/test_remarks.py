@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.kinds.latency.latency_columns import unanswered
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.notes import notes
-from pytest_icbench.report.remarks import unanswered
 from pytest_icbench.report.terminal_table import table
 from tests.measurements import measurement, result
 

@@ -10,8 +10,8 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import StateLevel
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.state_level import StateLevel
 from pytest_icbench.report import overview
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.headline import warnings

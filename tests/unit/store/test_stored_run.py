@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.cli.main import main
-from pytest_icbench.kinds.recompute import recounted
+from pytest_icbench.measure.summary.recorded import recounted
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.store.stored_run import read_run, read_with_windows

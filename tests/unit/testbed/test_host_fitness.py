@@ -164,7 +164,7 @@ def test_the_wait_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def link(rig: ScriptedRig, monkeypatch: pytest.MonkeyPatch) -> Link | str:
     monkeypatch.setenv("ICBENCH_WORKLOAD", str(EXECUTABLE))
-    monkeypatch.setattr("pytest_icbench.measure.launch.launch.workload_path", lambda: EXECUTABLE)
+    monkeypatch.setattr("pytest_icbench.measure.launch.launcher.workload_path", lambda: EXECUTABLE)
     monkeypatch.setitem(host_fitness._CONTROL, "warmup_s", 0.0)  # scripted processes begin with the first window
     settings = replace(FAST, window_s=0.02)
     return measure_link(MAX, rig, "udp", settings)  # type: ignore[arg-type]

@@ -7,7 +7,8 @@ import pytest
 
 from pytest_icbench.driver.application.protocol import Program
 from pytest_icbench.driver.application.redis import Redis
-from pytest_icbench.measure.summary.gathered import LaunchLog
+from pytest_icbench.kinds.runs import METHODS
+from pytest_icbench.measure.summary.launch_log import LaunchLog
 from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application
@@ -25,7 +26,7 @@ def test_a_result_without_any_launch_has_the_metric_of_its_application(
     assert chosen is not None
     assert around.treatment == {"application": {"redis-server": "7.0"}}
     gathered = LaunchLog(launches=[], invalid=("process-died", "the server could not be started"))
-    assert summarize(case, Settings(), gathered, around).metric == metric
+    assert summarize(METHODS[case.kind].summary, case, Settings(), gathered, around).metric == metric
 
 
 @pytest.mark.parametrize(("command", "reported"), [(("echo", "3.7.2-8"), "3.7.2-8"), (("icbench-none",), "unknown")])

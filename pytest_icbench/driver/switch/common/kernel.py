@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import socket
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -321,9 +322,9 @@ class KernelPath(KernelSwitch):
         """Returns the end of an attachment's link in its node."""
         return node_end(attachment)
 
+    @abstractmethod
     def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Creates the path between the ports; returns the endpoints in order. Raises ProvisionError."""
-        raise NotImplementedError
 
     def endpoints(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Returns the endpoints of ports ``pN``, or of links in the nodes whose far end has no name."""

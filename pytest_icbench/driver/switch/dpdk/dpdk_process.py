@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import socket
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -171,9 +172,9 @@ class PortForwarder(DaemonSwitch):
     max_pairs = 16  # RTE_MAX_ETHPORTS is 32
     segments = True
 
+    @abstractmethod
     def binary(self, session: HostSession, given: Path | None) -> Path:
         """Returns its program, the user's one if given. Raises Unsupported."""
-        raise NotImplementedError
 
     def launch(
         self,

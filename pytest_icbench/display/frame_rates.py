@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rates of frames as texts, for all kinds that send frames of the workload. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_icbench.display.case_names import millions, number, three
+from pytest_icbench.display.table import Column, In
+from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.path import DIRECTION_NAMES
+from pytest_icbench.model.result import Result
+
+
+def mpps(pps: float) -> str:
+    """Formats a rate in Mpps with two or three decimals, below 10,000 frames/s with all decimals."""
+    if not 0 < pps < 10_000:
+        return f"{pps / 1e6:.2f}" if pps >= 1e6 else f"{pps / 1e6:.3f}"
+    return f"{max(round(pps), 1) / 1e6:.6f}".rstrip("0")
+
+
+def rate(result: Result) -> str:
+    """Returns the rate in Mpps, after ``≥`` if it is "at least"."""
+    pps = number(result, result.frames.throughput_pps)
+    return "" if pps is None else ("≥" if result.at_least else "") + mpps(pps)
+
+
+def rate_with_unit(result: Result) -> str:
+    """Returns the rate with its unit; empty without one."""
+    return rate(result) and f"{rate(result)} Mpps"
+
+
+def mean_frame(result: Result) -> str:
+    """Returns the mean length of a mix's frames in bytes; empty where all frames have one length."""
+    mean_bytes = number(result, result.frames.mean_frame_bytes)
+    return "" if mean_bytes is None or result.point.traffic.mix is None else f"{mean_bytes:.1f}"
+
+
+def rate_and_metric(result: Result) -> str:
+    """Returns the rate with its unit and metric."""
+    frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""
+    return f"{rate(result)} Mpps {result.metric}{frames}"
+
+
+def rate_mark(result: Result, value: str) -> tuple[Any, ...]:
+    """Returns the text next to a mark of the first screen."""
+    gbps = number(result, result.frames.throughput_gbps)
+    return (value + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"),)
+
+
+def each_way(result: Measurement) -> str:
+    """Returns the rate and the loss of each direction; empty unless both ends send at once."""
+    ways = result.frames.per_direction if result.is_number else ()
+    return "; ".join(
+        f"{DIRECTION_NAMES[way.direction]} {mpps(way.throughput_pps)} Mpps"
+        + (f", {way.lost:,} of {way.sent:,} frames lost" if way.lost else ", nothing lost")
+        for way in ways
+    )
+
+
+def rate_ways(result: Result, refused: str) -> tuple[str, str]:
+    """Returns the texts at both arrows of the path under test: what was sent and refused, received and lost."""
+    frames, pps = result.frames, number(result, result.frames.throughput_pps)
+    lost = f"lost {millions(frames.lost)}"
+    if frames.sent:
+        lost += f" ({frames.lost / frames.sent:.2%})" if frames.lost else ""
+    lost += f", acl_drops {millions(frames.acl_drops)}" if frames.acl_drops else ""
+    if pps is None:
+        return refused, lost
+    sent = pps * frames.sent / frames.received if frames.received else pps
+    if ways := each_way(result):
+        return f"{mpps(sent)} Mpps sent both ways at once, {refused}", f"{mpps(pps)} Mpps received: {ways}"
+    return f"{mpps(sent)} Mpps sent, {refused}", f"{mpps(pps)} Mpps received, {lost}"
+
+
+def rate_columns(shown: In) -> tuple[Column, Column]:
+    """Returns the columns of the rate and of the mean frame in tables."""
+    of_rate = Column("Mpps {metric}", "", rate, shown, always=shown & In.THROUGHPUT)
+    return of_rate, Column("mean frame", "B", mean_frame, shown)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of throughput as texts and as columns of reports. Pure."""
+
+from __future__ import annotations
+
+from pytest_icbench.display.case_names import number
+from pytest_icbench.display.frame_rates import mpps, rate_and_metric, rate_columns, rate_with_unit
+from pytest_icbench.display.table import Column, In
+from pytest_icbench.model.result import Result
+
+
+def interval(result: Result) -> str:
+    """Returns the interval of the rate."""
+    pps = number(result, result.rates.throughput_pps)
+    return "" if pps is None or pps.low is None or pps.high is None else f"{mpps(pps.low)}..{mpps(pps.high)}"
+
+
+def train(result: Result) -> str:
+    """Returns the frames of the longest train without loss; empty for other results."""
+    trains = result.rates.back_to_back
+    return "" if trains is None else f"{'≥' if trains.at_least else ''}{trains.frames:,.0f}"
+
+
+def back_to_back(result: Result) -> str:
+    """Returns the report of trains by RFC 9004: number, mean, spread, buffer times; empty for other results."""
+    trains = result.rates.back_to_back
+    if trains is None:
+        return ""
+    spread = f"{trains.frames_min:,} to {trains.frames_max:,}"
+    if trains.frames_stddev is not None:
+        spread += f", standard deviation {trains.frames_stddev:,.3g}"
+    text = f"{train(result)} frames back to back without loss, mean of {trains.repetitions} ({spread})"
+    text += f" at {trains.rate_pps / 1e6:.4g} Mpps: {trains.buffer_time_s * 1e6:.4g} µs of buffer"
+    corrected = trains.corrected_buffer_time_s
+    if corrected is None:
+        return f"{text}, not corrected: no rate without loss was found"
+    return f"{text}, {corrected * 1e6:.4g} µs corrected for the frames forwarded meanwhile"
+
+
+def value(result: Result) -> str:
+    """Returns the main value with its unit and metric."""
+    return f"{train(result)} frames back to back" if train(result) else rate_and_metric(result)
+
+
+COLUMNS = (
+    Column("rate", "", rate_with_unit, In.LINE),
+    Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
+    Column("interval", "", interval, In.LINE),
+    *rate_columns(In.THROUGHPUT),
+    Column("interval", "", interval, In.THROUGHPUT),
+)
