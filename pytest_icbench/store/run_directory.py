@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.model import text_files
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.model.fitness import Fitness
+from pytest_icbench.model.text_files import MOST_STORED_BYTES
 
 FILE_NAME = "results.jsonl"
 #: The link in the directory of runs that points to the newest one.
@@ -266,11 +268,11 @@ def read_text(path: Path, remedy: str = "") -> str | None:
     Raises UsageError if it cannot be read.
     """
     try:
-        return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}){remedy}") from None
+        return text_files.read_text(path, MOST_STORED_BYTES, remedy=remedy)
+    except UsageError as error:
+        if isinstance(error.__context__, FileNotFoundError):
+            return None
+        raise
 
 
 @dataclass(frozen=True, slots=True)
