@@ -23,6 +23,7 @@ from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
+from pytest_icbench.model.text_files import open_regular
 from pytest_icbench.model.old_version import Program
 
 #: Kernel parameters that change what a packet path costs.
@@ -81,7 +82,7 @@ def sha256(path: Path) -> str | None:
 
 @lru_cache
 def _sha256(path: Path, _mtime_ns: int, _size: int) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

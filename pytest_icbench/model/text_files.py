@@ -23,9 +23,14 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 _CONFLICT = re.compile(rb"^<{7} .*^={7}$.*^>{7} ", re.M | re.S)
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Opens a file for reading. Raises OSError, also for a FIFO, a device or a directory; it never blocks."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+def open_regular(path: Path, *, append: bool = False) -> BinaryIO:
+    """Opens a file for reading. Raises OSError, also for a FIFO, a device or a directory; it never blocks.
+
+    Args:
+        append: whether it is opened for appending, too, and made if it is missing.
+    """
+    access = os.O_RDWR | os.O_APPEND | os.O_CREAT if append else os.O_RDONLY
+    descriptor = os.open(path, access | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o666)
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
@@ -35,7 +40,7 @@ def open_regular(path: Path) -> BinaryIO:
     except OSError:
         os.close(descriptor)
         raise
-    return os.fdopen(descriptor, "rb")
+    return os.fdopen(descriptor, "a+b" if append else "rb")
 
 
 def read_bytes(path: Path, max_bytes: int = MOST_BYTES) -> bytes:

@@ -123,7 +123,7 @@ def append(file: Path, entries: Iterable[Entry]) -> int:
         return 0
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a+b") as stream:
+        with open_regular(file, append=True) as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)  # several runs can append at once
             size = stream.seek(0, os.SEEK_END)
             if size:
