@@ -23,8 +23,8 @@ from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.text_files import open_regular
 from pytest_icbench.model.old_version import Program
+from pytest_icbench.model.text_files import open_regular
 
 #: Kernel parameters that change what a packet path costs.
 _PARAMETERS = (

@@ -297,7 +297,7 @@ def test_a_switch_that_dies_between_two_cases_costs_none(
     assert bench.log.count("build direct") == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_cleans_up_and_keeps_what_is_finished(inner: Runner, number: signal.Signals) -> None:
     inner.write(test_x=GATED)
     result = inner.spawn_with_bench(
