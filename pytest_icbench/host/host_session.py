@@ -137,6 +137,7 @@ class HostSession:
         self.precedence = "none"
         self._noted: dict[tuple[str, str], int] = {}
         self._lock = None
+        self._pid = os.getpid()
 
     @classmethod
     def probing(cls, options: SessionOptions = _DEFAULTS, *, root: Root | None = None) -> HostSession:
@@ -188,11 +189,13 @@ class HostSession:
             self.journal.done(entry)
 
     def close(self) -> None:
-        """Undoes all remaining changes and releases the lock. Ctrl-C and SIGTERM wait until its end. Idempotent.
+        """Undoes all remaining changes and releases the lock. Signals wait until its end. Idempotent.
+
+        A forked child closes nothing.
 
         Raises ProvisionError with a sentence for each change that could not be undone; ``icbench recover`` tries again.
         """
-        if self._lock is None:
+        if self._lock is None or os.getpid() != self._pid:
             return
         with shield_signals():
             self.cpu_meter.close()
