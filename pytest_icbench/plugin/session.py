@@ -6,6 +6,7 @@ It is started when the first benchmark is going to run, and imports all that mea
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -68,6 +69,7 @@ class Session:
         self.outcomes = Outcomes()
         self.lines = CaseLines(self.config)
         self.run: Run | None = None
+        self._pid = os.getpid()
         self._items = list(collection.items)
         self._testbed: Testbed | None = None
         self._refusal: str | None = None
@@ -188,8 +190,8 @@ class Session:
                 self._take_patiently()
             except Exception as error:
                 self._refusal = describe_error(error)
-        if self.run is None:
-            pytest.fail(str(self._refusal), pytrace=False)
+        if self.run is None or os.getpid() != self._pid:
+            pytest.fail(str(self._refusal or "a forked child cannot measure"), pytrace=False)
         self.run.begin(item.nodeid)
         return self.run, item.stash[BENCHMARK]
 
@@ -200,6 +202,14 @@ class Session:
         if is_benchmark(item) and not item.get_closest_marker("skip"):
             self.run.begin(item.nodeid)
             self.run.after(None if next_item is None else next_item.stash.get(BENCHMARK, None))
+
+    def end_child(self) -> None:
+        """Ends this process if a test has forked it and let it go on as pytest, with the parent's reports and host."""
+        if os.getpid() != self._pid:
+            sentence = f"icbench: process {os.getpid()} was forked by a test of process {self._pid}, and ends with it\n"
+            with suppress(OSError):
+                os.write(2, sentence.encode())
+            os._exit(1)
 
     def close(self) -> None:
         """Gives the host back. Idempotent. The end of the session names what could not be undone."""

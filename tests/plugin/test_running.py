@@ -323,6 +323,53 @@ def pytest_unconfigure():
     result.stdout.fnmatch_lines(["*icbench results*", "ovs-64B*", command])
 
 
+@pytest.mark.parametrize("way", ["option", "marker"])
+def test_a_forked_test_is_refused_before_the_host_is_taken(inner: Runner, way: str) -> None:
+    inner.write(test_x="@pytest.mark.forked\n" * (way == "marker") + GATED.strip())
+    plugin = """
+def pytest_addoption(parser):
+    parser.addoption("--forked", action="store_true")
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "forked: as of pytest-forked")
+
+def pytest_unconfigure():
+    print("LOG", Testbed.log)
+"""
+    result = inner.spawn_with_bench(*["--forked"] * (way == "option"), before=plugin)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    (error,) = [line for line in result.errlines if line.startswith("ERROR: ")]
+    assert error.startswith("ERROR: --forked: " if way == "option" else "ERROR: the marker forked: ")
+    assert "LOG []" in result.outlines
+    assert not (inner.path / "reports").exists()
+
+
+def test_a_child_that_leaves_its_test_ends_and_the_session_goes_on(inner: Runner) -> None:
+    forking = """
+    import os
+    child = os.fork()
+    if child == 0:
+        with pytest.raises(Exception, match="forked from process"):
+            icbench.throughput(repeats=3)
+        raise RuntimeError("of a child")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+"""
+    inner.write(test_x=GATED + forking)
+    result = inner.spawn_with_bench(
+        before="""
+def pytest_unconfigure():
+    print("LOG", Testbed.log)
+"""
+    )
+    result.assert_outcomes(passed=4)
+    assert len(results(inner)) == 4
+    (log,) = [line for line in result.outlines if line.startswith("LOG ")]
+    assert log.count("give back") == 1
+    assert sum("was forked by a test of process" in line for line in result.errlines) == 4
+    tests = (inner.path / "reports" / "latest" / "tests.jsonl").read_text().splitlines()
+    assert [json.loads(line)["outcome"] for line in tests] == ["passed"] * 4
+
+
 def test_what_cannot_be_undone_is_reported_and_fails_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.close_error = ProvisionError("the host is not quite as before; see `icbench recover`:\nlink x")
     inner.write(test_x=GATED)
