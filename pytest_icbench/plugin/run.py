@@ -50,6 +50,7 @@ from pytest_icbench.store.run_directory import (
     TestRecord,
     append_line,
     append_test,
+    count_lines,
     create_run,
     drop_run,
     write_info,
@@ -147,6 +148,7 @@ class Run:
         made = create_run(directory.parent, directory.name)
         try:
             write_info(made, info)
+            self._lines = count_lines(made / FILE_NAME)
             if self.comparer is not None:
                 keep_baseline(made, self.options)
         except ProvisionError:

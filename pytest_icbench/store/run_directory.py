@@ -22,7 +22,7 @@ from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model import text_files
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.model.fitness import Fitness
-from pytest_icbench.model.text_files import MOST_STORED_BYTES
+from pytest_icbench.model.text_files import MOST_STORED_BYTES, open_regular
 
 FILE_NAME = "results.jsonl"
 #: The link in the directory of runs that points to the newest one.
@@ -104,6 +104,48 @@ def append_line(path: Path, line: str) -> None:
             raise
         finally:
             os.close(fd)
+    except OSError as error:
+        raise unwritten("a result", error) from None
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Replaces a file atomically: after a crash it has the old or the new text. Raises ProvisionError."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise ProvisionError(f"{path} cannot be written ({error}); make room, or name another directory") from None
+    finally:
+        with suppress(OSError):
+            fresh.unlink()
+
+
+def count_lines(path: Path) -> int:
+    """Returns the number of whole lines of a file that ``append_line`` writes, and cuts off what a crash has left.
+
+    Raises ProvisionError if the file cannot be read or written.
+    """
+    if not path.exists():
+        return 0
+    try:
+        with open_regular(path, append=True) as file:
+            size, lines = 0, 0
+            file.seek(0)
+            for line in file:
+                if line.endswith(b"\n"):
+                    size, lines = size + len(line), lines + 1
+            file.truncate(size)
+            return lines
     except OSError as error:
         raise unwritten("a result", error) from None
 
@@ -223,8 +265,12 @@ class TestRecord:
 
 
 def write_info(run: Path, info: RunInfo) -> None:
-    """Writes ``run.json``. Raises ProvisionError if it cannot be written."""
-    append_line(run / RUN_FILE, json.dumps({"schema": SCHEMA, **encode(info)}, allow_nan=False, indent=1))
+    """Writes ``run.json``, unless it is there: a worker of xdist that is lost has a successor in the same run.
+
+    Raises ProvisionError if it cannot be written.
+    """
+    if not (run / RUN_FILE).exists():
+        replace_file(run / RUN_FILE, json.dumps({"schema": SCHEMA, **encode(info)}, allow_nan=False, indent=1) + "\n")
 
 
 def read_info(run: Path) -> RunInfo | None:
