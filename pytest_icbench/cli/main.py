@@ -19,6 +19,7 @@ from pytest_icbench.config.topology.fields import pair_number
 from pytest_icbench.config.topology.model import default, to_toml
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.host.host_session import RUN_DIR
+from pytest_icbench.host.inherited import put_aside
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.model.measurement import Measurement
@@ -219,7 +220,8 @@ def _run(argv: Sequence[str] | None) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a subcommand. Returns the exit code: 0, 1 (something is missing or failed), 2 (usage)."""
     try:
-        return _run(argv)
+        with put_aside():
+            return _run(argv)
     except BrokenPipeError:  # `icbench doctor | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

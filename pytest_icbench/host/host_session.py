@@ -6,13 +6,14 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import remove_tree
+from pytest_icbench.host.inherited import put_aside
 from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock, make_directory
 from pytest_icbench.host.process import Spawner
@@ -89,7 +90,15 @@ class HostSession:
         if os.geteuid() != 0:
             raise Unsupported("changing the host needs root: run pytest as root")
         self._prepare(options, root, run_dir)
-        self._lock = HostLock(run_dir / "lock")
+        with ExitStack() as undo:
+            undo.enter_context(put_aside())
+            self._lock = HostLock(run_dir / "lock")
+            self._take(run_dir, kinds)
+            self._inherited = undo.pop_all()
+
+    def _take(self, run_dir: Path, kinds: Mapping[str, UndoKind]) -> None:
+        """Undoes what dead sessions left and opens the journal. Releases the lock after an error."""
+        assert self._lock is not None
         try:
             recovery = undo_dead_sessions(run_dir, kinds, once=True)
             if recovery.failures:
@@ -137,6 +146,7 @@ class HostSession:
         self.precedence = "none"
         self._noted: dict[tuple[str, str], int] = {}
         self._lock = None
+        self._inherited = ExitStack()
         self._pid = os.getpid()
 
     @classmethod
@@ -208,6 +218,7 @@ class HostSession:
                     failures.append(f"{self.dir} could not be removed: {error}")
             self._lock.release()
             self._lock = None
+            self._inherited.close()
         if failures:
             raise ProvisionError("the host is not quite as before; see `icbench recover`:\n" + "\n".join(failures))
 

@@ -177,6 +177,17 @@ def test_a_terminal_that_is_closed_leaves_results_and_a_clean_host(inner: Runner
     assert results(inner)
 
 
+@pytest.mark.parametrize("node", ["lxc", "netns"])
+def test_what_the_parent_has_set_keeps_no_node_from_starting(inner: Runner, node: str) -> None:
+    """A real-time policy, which no control group takes, a umask for nobody, and an ignored SIGCHLD."""
+    inner.write(test_x=RATE.replace("[64, 1500]", "[64]"))
+    inherited = ["chrt", "--fifo", "20", "env", "--ignore-signal=CHLD", "sh", "-c", 'umask 0777; exec "$@"', "sh"]
+    run = [sys.executable, "-m", "pytest", *LOAD, f"--icbench-node={node}", "-oicbench_precedence=all"]
+    done = subprocess.run([*inherited, *run], cwd=inner.path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(results(inner)) == 1
+
+
 @pytest.mark.slow
 def test_a_lost_worker_leaves_a_clean_host(inner: Runner) -> None:
     """It is lost in its last test, so that no successor takes the host and cleans up."""
