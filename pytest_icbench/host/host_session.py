@@ -15,7 +15,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.inherited import put_aside
 from pytest_icbench.host.journal import Journal, UndoKind
-from pytest_icbench.host.lock import HostLock, make_directory
+from pytest_icbench.host.lock import HostLock, lock_kernel, make_directory, unlock_kernel
 from pytest_icbench.host.process import Spawner
 from pytest_icbench.host.recover import undo_dead_sessions
 from pytest_icbench.host.resource.cpu_meter import CpuMeter
@@ -106,10 +106,13 @@ class HostSession:
                     "what an earlier session left cannot be removed; see `icbench recover`:\n"
                     + "\n".join(recovery.failures)
                 )
+            # Only now: processes of a dead session may have held it.
+            self._kernel_lock = lock_kernel() if run_dir == RUN_DIR else None
             self.recovered = recovery.sentences()
             self.warnings = recovery.refused
             self.journal = self._open_journal(kinds)
         except BaseException:
+            unlock_kernel(self._kernel_lock)
             with suppress(OSError):  # a full disk leaves a directory without a whole journal
                 remove_tree(self.dir)
             self._lock.release()
@@ -146,6 +149,7 @@ class HostSession:
         self.precedence = "none"
         self._noted: dict[tuple[str, str], int] = {}
         self._lock = None
+        self._kernel_lock: int | None = None
         self._inherited = ExitStack()
         self._pid = os.getpid()
 
@@ -216,6 +220,7 @@ class HostSession:
                     remove_tree(self.dir)
                 except OSError as error:
                     failures.append(f"{self.dir} could not be removed: {error}")
+            unlock_kernel(self._kernel_lock)
             self._lock.release()
             self._lock = None
             self._inherited.close()
