@@ -227,20 +227,8 @@ class SecondHost:
 
     def enter(self, argv: Sequence[str]) -> list[str]:
         """Returns the command line that runs another one there."""
-        return [
-            "nsenter",
-            "--target",
-            str(self.pid),
-            "--net",
-            "--mount",
-            "--pid",
-            "--uts",
-            "--time",
-            "--",
-            "env",
-            f"{SEVERAL_HOSTS_VARIABLE}=1",
-            *argv,
-        ]
+        entered = ["env", f"{SEVERAL_HOSTS_VARIABLE}=1", *argv]
+        return ["nsenter", "--target", str(self.pid), "--net", "--mount", "--pid", "--uts", "--time", "--", *entered]
 
     def run(self, *argv: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Runs a short command there, without ssh."""

@@ -219,6 +219,8 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a subcommand. Returns the exit code: 0, 1 (something is missing or failed), 2 (usage)."""
+    if sys.stdout is None:  # `icbench recover >&-`
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     try:
         with put_aside():
             return _run(argv)

@@ -63,6 +63,14 @@ def create_run(reports: Path, name: str) -> Path:
     return run
 
 
+def explain_stale_latest(reports: Path) -> str | None:
+    """Returns why ``latest`` does not point to the newest run, None if it does: copied, the link became a directory."""
+    latest = reports / LATEST
+    if latest.is_symlink() or not latest.is_dir():
+        return None
+    return f"{latest} is a directory, so it is not this run, and commands that take it show an older one: remove it"
+
+
 def drop_run(run: Path) -> None:
     """Removes an empty directory of a run, and the link to it."""
     with suppress(OSError):

@@ -323,6 +323,24 @@ def pytest_unconfigure():
     result.stdout.fnmatch_lines(["*icbench results*", "ovs-64B*", command])
 
 
+def test_a_session_that_has_to_measure_fails_if_every_case_is_skipped(
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner.write(test_x=GATED, test_y="def test_other(): pass")
+    monkeypatch.setattr(bench, "unsupported", dict.fromkeys(("ovs", "testpmd"), "root lacks CAP_NET_ADMIN"))
+    assert inner.run().ret == 0
+    required = inner.run("--icbench-require")
+    assert required.ret == pytest.ExitCode.TESTS_FAILED
+    required.stdout.fnmatch_lines(["icbench: no case was measured, so --icbench-require fails the session"])
+    inner.ini("icbench_require = yes\n")
+    assert inner.run().ret == pytest.ExitCode.TESTS_FAILED
+    for harmless in ("--icbench-plan", "--collect-only", "-k test_other"):
+        assert inner.run(*harmless.split(maxsplit=1)).ret == 0
+    monkeypatch.setattr(bench, "unsupported", {"ovs": "root lacks CAP_NET_ADMIN"})
+    inner.run().assert_outcomes(passed=3, skipped=2)
+    assert inner.run().ret == 0
+
+
 @pytest.mark.parametrize("way", ["option", "marker"])
 def test_a_forked_test_is_refused_before_the_host_is_taken(inner: Runner, way: str) -> None:
     inner.write(test_x="@pytest.mark.forked\n" * (way == "marker") + GATED.strip())
