@@ -8,7 +8,7 @@ another program, such as LXC's monitor and attach, keeps it for as long as it li
 process alone.
 
 Containers of a host, and mount namespaces, can have a /run each. They share the kernel, so a second lock is on the root
-directory of a file system of which a kernel has one for all namespaces, and which root alone can open.
+directory of a file system that is the same in all namespaces, and that root alone can open.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class HostLock:
             self.path.parent.rmdir()
 
 
-#: File systems of which a kernel has one, with a root directory for root alone. The first that it knows is used.
+#: File systems that are the same in all namespaces, with a root directory for root alone. The first known one is used.
 _COMMON = ("tracefs", "debugfs")
 #: Set where a kernel stands for several hosts, as in the tests: no lock is common to them.
 SEVERAL_HOSTS_VARIABLE = "ICBENCH_SEVERAL_HOSTS"
