@@ -189,6 +189,21 @@ def test_what_the_parent_has_set_keeps_no_node_from_starting(inner: Runner, node
 
 
 @pytest.mark.slow
+def test_a_session_that_was_stopped_goes_on(inner: Runner) -> None:
+    """As by Ctrl-Z and fg: every deadline of that moment is over when it goes on."""
+    inner.write(test_x=RATE.replace("[64, 1500]", "'64..64..512'"))
+    inner.ini("icbench_turns = no\n")
+    process = start(inner)
+    wait_for_result(inner, process)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(6)
+    process.send_signal(signal.SIGCONT)
+    text, _ = process.communicate(timeout=100)
+    assert process.returncode == 0, text
+    assert len(results(inner)) == 8
+
+
+@pytest.mark.slow
 def test_a_lost_worker_leaves_a_clean_host(inner: Runner) -> None:
     """It is lost in its last test, so that no successor takes the host and cleans up."""
     inner.write(test_x=RATE.replace("[64, 1500]", "[64]") + "    import os\n    os._exit(7)\n")
