@@ -277,8 +277,7 @@ class ControllerHooks:
             lines += recovery.sentences() + recovery.failures + recovery.refused
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         for line in lines if reporter is not None else ():
-            reporter.ensure_newline()
-            reporter.write_line(f"icbench: after a lost worker: {line}")
+            reporter.write_line(f"\nicbench: after a lost worker: {line}")
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Returns the scheduler that sends benchmarks to hosts by their rigs, unless ``--dist`` asks for another."""
