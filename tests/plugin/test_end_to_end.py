@@ -188,6 +188,19 @@ def test_what_the_parent_has_set_keeps_no_node_from_starting(inner: Runner, node
     assert len(results(inner)) == 1
 
 
+def test_root_without_a_right_is_told_once_which_and_who_grants_it(inner: Runner) -> None:
+    inner.write(test_x=RATE)
+    dropped = ["setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin"]
+    run = [sys.executable, "-m", "pytest", *LOAD, "--icbench-node=netns", "-rs", "--icbench-require"]
+    done = subprocess.run([*dropped, *run], cwd=inner.path, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+    first = [line for line in done.stdout.splitlines() if line.startswith("icbench: root lacks CAP_NET_ADMIN (links)")]
+    assert len(first) == 1
+    assert "GitLab: privileged = true" in first[0]
+    assert re.search(r"SKIPPED \[2\] .*root lacks CAP_NET_ADMIN", done.stdout)
+    assert "modprobe" not in done.stdout
+
+
 @pytest.mark.slow
 def test_a_session_that_was_stopped_goes_on(inner: Runner) -> None:
     """As by Ctrl-Z and fg: every deadline of that moment is over when it goes on."""

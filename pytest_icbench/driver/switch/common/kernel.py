@@ -79,7 +79,9 @@ def probe_links(*kinds: str) -> str:
         except (NetlinkError, OSError) as error:
             code = error.code if isinstance(error, NetlinkError) else error.errno
             remedy = rights.remedy_of(code, _remedy(kind, _KERNEL_OPTIONS[kind]))
-            raise Unsupported(f"this host makes no links of kind {kind} ({os.strerror(code or 0)}): {remedy}") from None
+            raise Unsupported(
+                f"this kernel cannot make links of kind {kind} ({os.strerror(code or 0)}): {remedy}"
+            ) from None
     return kernel_release()
 
 
