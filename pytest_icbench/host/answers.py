@@ -83,20 +83,19 @@ def _receive(source: socket.socket | IO[bytes], timeout_s: float) -> bytes:
 
 def read_outputs(pipes: Sequence[IO[bytes]], deadline: float) -> list[bytes]:
     """Reads pipes side by side to their ends. Raises as ``read_answer`` does."""
-    came = {pipe: bytearray() for pipe in pipes}
+    came = [bytearray() for _ in pipes]
     with selectors.DefaultSelector() as selector:
-        for pipe in pipes:
-            selector.register(pipe, selectors.EVENT_READ)
+        for pipe, text in zip(pipes, came, strict=True):
+            selector.register(pipe, selectors.EVENT_READ, text)
         while selector.get_map():
             late = time.monotonic() >= deadline
             ready = selector.select(left_s(deadline))
             for key, _ in ready:
-                pipe: IO[bytes] = key.fileobj  # type: ignore[assignment]
                 if not (part := os.read(key.fd, _CHUNK)):
-                    selector.unregister(pipe)
-                came[pipe] += part
+                    selector.unregister(key.fd)
+                key.data.extend(part)
             if selector.get_map() and (late or not ready):
                 raise Unanswered(b"")
-            if sum(map(len, came.values())) > ANSWER_MAX_BYTES:
+            if sum(map(len, came)) > ANSWER_MAX_BYTES:
                 raise _too_long()
-    return [bytes(text) for text in came.values()]
+    return [bytes(text) for text in came]

@@ -11,6 +11,7 @@ import hmac
 import platform
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +25,6 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.old_version import Program
-from pytest_icbench.model.text_files import open_regular
 
 #: Kernel parameters that change what a packet path costs.
 _PARAMETERS = (
@@ -74,15 +74,15 @@ def machine(root: Root) -> str | None:
 def sha256(path: Path) -> str | None:
     """Returns the hash of a program or another file, in hexadecimal digits; None if it cannot be read."""
     try:
-        changed = path.stat()
-        return _sha256(path, changed.st_mtime_ns, changed.st_size)
+        found = path.stat()
+        return _sha256(path, found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else None
     except OSError:
         return None
 
 
 @lru_cache
 def _sha256(path: Path, _mtime_ns: int, _size: int) -> str:
-    with open_regular(path) as file:
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -78,6 +78,7 @@ class HostSession:
     warnings: list[str]
     precedence: str
     _lock: HostLock | None
+    _kernel_lock: int | None
 
     def __init__(
         self,
@@ -149,7 +150,7 @@ class HostSession:
         self.precedence = "none"
         self._noted: dict[tuple[str, str], int] = {}
         self._lock = None
-        self._kernel_lock: int | None = None
+        self._kernel_lock = None
         self._inherited = ExitStack()
         self._pid = os.getpid()
 

@@ -95,7 +95,7 @@ def test_what_others_have_decided_about_a_signal_stays() -> None:
     """As nohup ignores SIGHUP, pytest-timeout handles SIGALRM, and faulthandler handles SIGUSR1 below Python."""
     seen: list[int] = []
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN), signal.signal(signal.SIGALRM, lambda n, _: seen.append(n))
-    faulthandler.register(signal.SIGUSR1, file=sys.__stderr__)
+    faulthandler.register(signal.SIGUSR1, file=2)
     try:
         with SignalGuard() as guard:
             for number in (signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1):
