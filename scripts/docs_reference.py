@@ -30,6 +30,7 @@ from pytest_icbench.config.option_table import INI_ONLY, TABLE
 from pytest_icbench.config.topology.fields import Table
 from pytest_icbench.driver.switch.protocol import ForwardingBehaviour, read_behaviour
 from pytest_icbench.driver.switch.registry import builtin_switches
+from pytest_icbench.host.rights import GRANTS
 from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.figures import KINDS, Application, FrameFigures, Latency, Search, Startup, Throughput
 from pytest_icbench.model.finding import Finding
@@ -52,6 +53,12 @@ def table_of(rows: Iterable[tuple[str, str]]) -> str:
     """Returns a table of options with their meanings."""
     lines = [f"| `{cell(name.strip())}` | {cell(meaning.replace('%%', '%'))} |" for name, meaning in rows]
     return "\n".join(["| option | meaning |", "| --- | --- |", *lines])
+
+
+def grants() -> str:
+    """Returns what gives a job's container the rights of a session."""
+    rows = [f"| {runner} | `{grant}` |" for runner, grant in GRANTS.items()]
+    return "\n".join(["| runner | grants them by |", "| --- | --- |", *rows])
 
 
 def options() -> str:
@@ -269,6 +276,7 @@ WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
     "command.md": {"commands": subcommands},
     "topology.md": {"keys": partial(keys_of, Table)},
     "../how-to/adding-a-switch.md": {"traits": traits},
+    "../how-to/ci.md": {"grants": grants},
     "../how-to/applications.md": {"applications": application_table},
     "../how-to/versions.md": {"history": partial(keys_of, Entry)},
     "../how-to/write-a-scenario.md": {"fixture": fixture},

@@ -85,7 +85,7 @@ END
 
 (
 	for group in "${GROUPS_MADE[@]}"; do echo "$BASHPID" >"$group/init.scope/cgroup.procs"; done
-	export TMPDIR=$DIRECTORY
+	export TMPDIR=$DIRECTORY ICBENCH_SEVERAL_HOSTS=1
 	exec unshare --net --mount --pid --ipc --fork --kill-child --mount-proc --propagation private sh -c "$INIT" sh "$@"
 ) <&0 &
 CHILD=$!

@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.host.lock import SEVERAL_HOSTS_VARIABLE
 
 SSHD = "/usr/sbin/sshd"
 #: The end of each cable in the second host.
@@ -67,6 +68,7 @@ UsePAM no
 UseDNS no
 PrintMotd no
 PrintLastLog no
+SetEnv {variable}=1
 """
 
 #: Of the client: nothing of the user's own configuration, keys and agent takes part.
@@ -139,7 +141,10 @@ class SecondHost:
         self.write("authorized_keys", self.read("client_key.pub"))
         self.write("known_hosts", f"{self.address} {self.read('host_key.pub')}")
         self.write("machine-id", f"{self.number:032x}\n")
-        self.write("sshd_config", _SSHD_CONFIG.format(address=self.address, directory=self.directory))
+        self.write(
+            "sshd_config",
+            _SSHD_CONFIG.format(address=self.address, directory=self.directory, variable=SEVERAL_HOSTS_VARIABLE),
+        )
         self.write("ssh_config", _SSH_CONFIG.format(address=self.address, directory=self.directory))
         (self.directory / "bin").mkdir()
         self.write("bin/ssh", f'#!/bin/sh\nexec {shutil.which("ssh")} -F {self.directory}/ssh_config "$@"\n')
@@ -222,7 +227,8 @@ class SecondHost:
 
     def enter(self, argv: Sequence[str]) -> list[str]:
         """Returns the command line that runs another one there."""
-        return ["nsenter", "--target", str(self.pid), "--net", "--mount", "--pid", "--uts", "--time", "--", *argv]
+        entered = ["env", f"{SEVERAL_HOSTS_VARIABLE}=1", *argv]
+        return ["nsenter", "--target", str(self.pid), "--net", "--mount", "--pid", "--uts", "--time", "--", *entered]
 
     def run(self, *argv: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Runs a short command there, without ssh."""

@@ -13,6 +13,7 @@ from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.errors import IcbenchError, ProvisionError, UsageError
 from pytest_icbench.gate.bisection import BisectionResult, first_worse
 from pytest_icbench.host.process import run as run_command
+from pytest_icbench.model.text_files import read_text
 from pytest_icbench.model.verdict import EXIT_STATUS
 from pytest_icbench.wording import counted, printable
 
@@ -113,10 +114,7 @@ def _scenario(text: str | None) -> Path:
 def _between(arguments: argparse.Namespace) -> list[str]:
     """Returns the versions between BEFORE and AFTER: as a file lists them, or git; none for two binaries."""
     if arguments.between is not None:
-        try:
-            lines = Path(arguments.between).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"bisect: --between: {arguments.between} cannot be read ({error})") from None
+        lines = read_text(Path(arguments.between), name=f"bisect: --between: {arguments.between}").splitlines()
         return [line.strip() for line in lines if line.strip()]
     if arguments.build is None:
         return []

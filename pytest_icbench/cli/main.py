@@ -19,10 +19,12 @@ from pytest_icbench.config.topology.fields import pair_number
 from pytest_icbench.config.topology.model import default, to_toml
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.host.host_session import RUN_DIR
+from pytest_icbench.host.inherited import put_aside
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.text_files import MOST_STORED_BYTES, read_text
 from pytest_icbench.store.raw import write_log
 from pytest_icbench.testbed.cpu_placement import plan
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -88,12 +90,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _hlog(arguments: argparse.Namespace) -> int:
     """Writes latencies as a log for HdrHistogram's tools. Raises UsageError if there are none."""
     source = Path(arguments.results)
-    try:
-        lines = source.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{source} cannot be read ({getattr(error, 'strerror', error)}): name a results.jsonl"
-        ) from None
+    lines = read_text(source, MOST_STORED_BYTES, remedy=": name a results.jsonl").splitlines()
     measurements = [
         Measurement.from_json(line, f"{source} line {number}") for number, line in enumerate(lines, 1) if line
     ]
@@ -222,8 +219,11 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a subcommand. Returns the exit code: 0, 1 (something is missing or failed), 2 (usage)."""
+    if sys.stdout is None:  # `icbench recover >&-`
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     try:
-        return _run(argv)
+        with put_aside():
+            return _run(argv)
     except BrokenPipeError:  # `icbench doctor | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

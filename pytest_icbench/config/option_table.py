@@ -295,6 +295,7 @@ class Options(Axes):
     strict: bool = flag(
         GATING, f"all verdicts but {' and '.join(reversed(GOOD))} fail, and so does what would be skipped"
     )
+    require: bool = flag(GATING, "fail a session that measured nothing, because every case was skipped")
     debug: bool = flag(REPORTS, "workloads log every window while they run")
     reports: Path = option(
         REPORTS,

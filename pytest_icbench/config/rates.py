@@ -19,6 +19,7 @@ from pytest_icbench.config import values
 from pytest_icbench.config.ranges import MAX_RATE_PPS, parse_spec
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, exact_percent, named_rate
+from pytest_icbench.model.text_files import read_bytes
 from pytest_icbench.model.trace import MOST_SECONDS, Trace
 from pytest_icbench.model.traffic import Traffic
 
@@ -38,7 +39,6 @@ _PPS = re.compile(r"(?<=[\dkM])pps\b")
 #: The beginning of a rate that is a trace.
 PREFIX = "trace:"
 _TRACE_RATE = re.compile(r"\d{1,9}", re.ASCII)
-_MOST_BYTES = 2**20
 
 
 def parse_rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
@@ -147,11 +147,7 @@ def trace_rate(token: str, where: str) -> Rate:
         return Rate(trace=trace)
     path = Path(text)
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)  # devices have no size, and some no end
-        if len(data) > _MOST_BYTES:
-            raise UsageError(f"{where}: {path} is not a trace: it has more than {_MOST_BYTES} bytes")
-        lines = data.decode().splitlines()
+        lines = read_bytes(path).decode().splitlines()
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{where}: '{token[:80]}' is not a trace ({error.strerror if isinstance(error, OSError) else error}): write"

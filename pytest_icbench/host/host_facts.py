@@ -11,6 +11,7 @@ import hmac
 import platform
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -73,8 +74,8 @@ def machine(root: Root) -> str | None:
 def sha256(path: Path) -> str | None:
     """Returns the hash of a program or another file, in hexadecimal digits; None if it cannot be read."""
     try:
-        changed = path.stat()
-        return _sha256(path, changed.st_mtime_ns, changed.st_size)
+        found = path.stat()
+        return _sha256(path, found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else None
     except OSError:
         return None
 

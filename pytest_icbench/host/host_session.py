@@ -6,15 +6,16 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cleanup import remove_tree
+from pytest_icbench.host.inherited import put_aside
 from pytest_icbench.host.journal import Journal, UndoKind
-from pytest_icbench.host.lock import HostLock, make_directory
+from pytest_icbench.host.lock import HostLock, lock_kernel, make_directory, unlock_kernel
 from pytest_icbench.host.process import Spawner
 from pytest_icbench.host.recover import undo_dead_sessions
 from pytest_icbench.host.resource.cpu_meter import CpuMeter
@@ -77,6 +78,7 @@ class HostSession:
     warnings: list[str]
     precedence: str
     _lock: HostLock | None
+    _kernel_lock: int | None
 
     def __init__(
         self,
@@ -89,7 +91,15 @@ class HostSession:
         if os.geteuid() != 0:
             raise Unsupported("changing the host needs root: run pytest as root")
         self._prepare(options, root, run_dir)
-        self._lock = HostLock(run_dir / "lock")
+        with ExitStack() as undo:
+            undo.enter_context(put_aside())
+            self._lock = HostLock(run_dir / "lock")
+            self._take(run_dir, kinds)
+            self._inherited = undo.pop_all()
+
+    def _take(self, run_dir: Path, kinds: Mapping[str, UndoKind]) -> None:
+        """Undoes what dead sessions left and opens the journal. Releases the lock after an error."""
+        assert self._lock is not None
         try:
             recovery = undo_dead_sessions(run_dir, kinds, once=True)
             if recovery.failures:
@@ -97,10 +107,13 @@ class HostSession:
                     "what an earlier session left cannot be removed; see `icbench recover`:\n"
                     + "\n".join(recovery.failures)
                 )
+            # Only now: processes of a dead session may have held it.
+            self._kernel_lock = lock_kernel() if run_dir == RUN_DIR else None
             self.recovered = recovery.sentences()
             self.warnings = recovery.refused
             self.journal = self._open_journal(kinds)
         except BaseException:
+            unlock_kernel(self._kernel_lock)
             with suppress(OSError):  # a full disk leaves a directory without a whole journal
                 remove_tree(self.dir)
             self._lock.release()
@@ -137,6 +150,9 @@ class HostSession:
         self.precedence = "none"
         self._noted: dict[tuple[str, str], int] = {}
         self._lock = None
+        self._kernel_lock = None
+        self._inherited = ExitStack()
+        self._pid = os.getpid()
 
     @classmethod
     def probing(cls, options: SessionOptions = _DEFAULTS, *, root: Root | None = None) -> HostSession:
@@ -188,11 +204,13 @@ class HostSession:
             self.journal.done(entry)
 
     def close(self) -> None:
-        """Undoes all remaining changes and releases the lock. Ctrl-C and SIGTERM wait until its end. Idempotent.
+        """Undoes all remaining changes and releases the lock. Signals wait until its end. Idempotent.
+
+        A forked child closes nothing.
 
         Raises ProvisionError with a sentence for each change that could not be undone; ``icbench recover`` tries again.
         """
-        if self._lock is None:
+        if self._lock is None or os.getpid() != self._pid:
             return
         with shield_signals():
             self.cpu_meter.close()
@@ -203,8 +221,10 @@ class HostSession:
                     remove_tree(self.dir)
                 except OSError as error:
                     failures.append(f"{self.dir} could not be removed: {error}")
+            unlock_kernel(self._kernel_lock)
             self._lock.release()
             self._lock = None
+            self._inherited.close()
         if failures:
             raise ProvisionError("the host is not quite as before; see `icbench recover`:\n" + "\n".join(failures))
 

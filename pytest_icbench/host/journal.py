@@ -2,7 +2,10 @@
 """The undo log: how each change is undone, on disk before the change is made.
 
 A journal is a file of JSON lines: the owner first, then ``{"entry": n, "kind": …, "data": {…}}`` before each change and
-``{"done": n}`` once it has been undone. A torn line belongs to a change that was never made.
+``{"done": n}`` once it has been undone. A last line without an end belongs to a change that was never made, and the
+next one overwrites it. Another line that cannot be read is damage, and reported.
+
+The journal is its process' alone: a forked child records and undoes nothing.
 
 Undoing needs no disk space: a change that is undone but could not be marked is undone once more, which does no harm.
 Each entry is undone independently. An entry that cannot be undone, such as one of a newer version, is reported.
@@ -24,9 +27,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from pytest_icbench.errors import IcbenchError
+from pytest_icbench.errors import IcbenchError, ProvisionError
 from pytest_icbench.host.entry_checks import Check, Scope
 from pytest_icbench.model.codec import DamagedData, decode
+from pytest_icbench.model.text_files import MOST_STORED_BYTES, open_regular
 from pytest_icbench.version import package_version
 
 SCHEMA = 1
@@ -75,6 +79,15 @@ def process_start_time(pid: int) -> int | None:
         return None
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[19])
+
+
+def check_process(pid: int) -> None:
+    """Raises ProvisionError in a child that was forked from the process with this id, which holds a session."""
+    if os.getpid() != pid:
+        raise ProvisionError(
+            f"process {os.getpid()} was forked from process {pid}, which alone may change the host and undo it: measure"
+            " outside of forked children, and leave --forked out"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +173,20 @@ class _Content:
             self.entries[line.entry] = Entry(line.entry, line.kind, dict(line.data))
 
 
-def _parse(text: str) -> _Content:
-    """Parses a journal's text. Torn lines are ignored."""
+def _parse(text: str, path: Path) -> _Content:
+    """Parses the whole lines of a journal."""
     content = _Content()
-    for number, line in enumerate(text.split("\n"), 1):
-        where = f"line {number} of its journal"
+    for number, line in enumerate(text.split("\n")[:-1], 1):
+        where = f"line {number} of {path}"
         try:
             content.add(json.loads(line), where)
         except RecursionError:
             content.odd.append(f"{where}: nested too deeply")
         except DamagedData as error:
             content.odd.append(str(error))
-        except ValueError:  # torn
-            continue
+        except ValueError:
+            if line:
+                content.odd.append(f"{where}: damaged, not valid JSON")
     return content
 
 
@@ -191,12 +205,16 @@ class Journal:
         self._scope = Scope(path.parent, base)
         self._kinds = kinds
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         new = not path.exists()
-        text = "" if new else path.read_bytes().decode(errors="replace")
-        content = _parse(text)
+        data = b""
+        if not new:
+            with open_regular(path) as file:
+                data = file.read(MOST_STORED_BYTES)
+        #: The bytes of whole lines.
+        self._size = data.rfind(b"\n") + 1
+        content = _parse(data[: self._size].decode(errors="replace"), path)
         self._entries, self._last, self._odd = content.entries, content.last, content.odd
-        #: Whether the file may end in a torn line, which must not swallow the next one.
-        self._torn = not text.endswith("\n") and text != ""
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if new:
             content.owner, content.version = Owner.current(), package_version()
@@ -208,12 +226,11 @@ class Journal:
 
     def _append(self, value: dict[str, Any], *, sync: bool) -> None:
         line = json.dumps(value, separators=(",", ":")).encode() + b"\n"
-        if self._torn:
-            line = b"\n" + line
-        self._torn = True
+        with suppress(OSError):
+            os.ftruncate(self._file, self._size)  # without what a failed write has left
         if os.write(self._file, line) != len(line):
             raise OSError(errno.ENOSPC, f"the journal {self.path} cannot be written: no space left")
-        self._torn = False
+        self._size += len(line)
         if sync:
             os.fsync(self._file)
 
@@ -224,8 +241,10 @@ class Journal:
             data: plain JSON data, the undo function's keyword arguments.
 
         Returns the number with which ``done`` is called once the change has been undone. Raises OSError if the disk is
-        full, or if the file was removed: the change could not be undone after a crash.
+        full, or if the file was removed: the change could not be undone after a crash. Raises ProvisionError in a
+        forked child.
         """
+        check_process(self._pid)
         with self._lock:
             if not os.fstat(self._file).st_nlink:
                 raise FileNotFoundError(errno.ENOENT, f"the journal {self.path} has vanished: find out what removes it")
@@ -238,7 +257,7 @@ class Journal:
     def done(self, entry: int) -> None:
         """Drops a change that has been undone, on disk if there is space. An unknown number is ignored."""
         with self._lock:
-            if self._entries.pop(entry, None) is not None:
+            if os.getpid() == self._pid and self._entries.pop(entry, None) is not None:
                 with suppress(OSError):
                     self._append({"done": entry}, sync=False)
 
@@ -264,7 +283,7 @@ class Journal:
         return self._undo([entry for entry in self.pending() if entry.number in selected])
 
     def _undo(self, pending: list[Entry]) -> list[str]:
-        entries = pending[::-1]
+        entries = pending[::-1] if os.getpid() == self._pid else []
         entries.sort(key=lambda entry: not (entry.kind in self._kinds and self._kinds[entry.kind].early))
         failures = []
         for entry in entries:

@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The directory of all sessions, and the lock in it that admits one session at a time on a host.
+"""The directory of all sessions, and the locks that admit one session at a time on a host.
 
 Only root can write to the directory, because recovery executes as root what is written there.
 
 The lock is a POSIX record lock and not flock(2). An flock belongs to the open file: a forked child that never executes
 another program, such as LXC's monitor and attach, keeps it for as long as it lives. A record lock belongs to this
 process alone.
+
+Containers of a host, and mount namespaces, can have a /run each. They share the kernel, so a second lock is on the root
+directory of a file system that is the same in all namespaces, and that root alone can open.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import json
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
@@ -167,3 +172,77 @@ class HostLock:
         _held.discard(self.path)
         with suppress(OSError):
             self.path.parent.rmdir()
+
+
+#: File systems that are the same in all namespaces, with a root directory for root alone. The first known one is used.
+_COMMON = ("tracefs", "debugfs")
+#: Set where a kernel stands for several hosts, as in the tests: no lock is common to them.
+SEVERAL_HOSTS_VARIABLE = "ICBENCH_SEVERAL_HOSTS"
+_FSOPEN, _FSCONFIG, _FSMOUNT = 430, 431, 432
+_FSOPEN_CLOEXEC, _CONFIG_CREATE, _READ_ONLY = 1, 6, 15
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def lock_kernel(filesystems: Sequence[str] = _COMMON) -> int | None:
+    """Takes the lock that all containers of this host share.
+
+    Returns its descriptor, for ``unlock_kernel``; None without such a file system or the right to mount one, as in a
+    user namespace. Raises SessionBusyError if another process has it. Nothing is mounted anywhere.
+    """
+    if os.environ.get(SEVERAL_HOSTS_VARIABLE):
+        return None
+    known = Path("/proc/filesystems").read_text(encoding="ascii").split()
+    name = next((name for name in filesystems if name in known), None)
+    try:
+        fd = None if name is None else _open_root(name)
+    except OSError:
+        return None
+    if fd is None:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = _find_holder(fd)
+        os.close(fd)
+        raise SessionBusyError(
+            "another icbench session runs on this host, in a container or mount namespace with another /run"
+            f" ({f'process {holder}' if holder else 'its process is not visible here'}): wait for its end, or end it"
+        ) from None
+    return fd
+
+
+def unlock_kernel(fd: int | None) -> None:
+    """Releases the lock, also for forked children that keep its descriptor."""
+    if fd is not None:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        os.close(fd)
+
+
+def _open_root(name: str) -> int:
+    """Returns a descriptor of the root directory of a file system that is mounted for it alone. Raises OSError."""
+    with ExitStack() as opened:
+        context = _system_call(_FSOPEN, name.encode(), _FSOPEN_CLOEXEC)
+        opened.callback(os.close, context)
+        _system_call(_FSCONFIG, context, _CONFIG_CREATE, None, None, 0)
+        mount = _system_call(_FSMOUNT, context, _FSOPEN_CLOEXEC, _READ_ONLY)
+        opened.callback(os.close, mount)
+        return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=mount)
+
+
+def _system_call(number: int, *arguments: object) -> int:
+    result: int = _libc.syscall(number, *arguments)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def _find_holder(fd: int) -> int | None:
+    """Returns the process that took the lock, if it has an id in this pid namespace."""
+    status = os.fstat(fd)
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            words = line.split()
+            if words[1] == "FLOCK" and words[5] == place:
+                return max(int(words[4]), 0) or None
+    return None

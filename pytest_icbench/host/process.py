@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from pytest_icbench.errors import NotStarted, ProvisionError
+from pytest_icbench.host.answers import left_s, read_outputs
 from pytest_icbench.host.namespaces import enter_netns
 
 
@@ -318,6 +319,18 @@ def _pinned(cpus: Sequence[int] | None) -> Iterator[None]:
         os.sched_setaffinity(0, old)
 
 
+def _open_input(text: str | None) -> IO[bytes]:
+    """Returns a file in memory with the text: a pipe would have to be written while others are read."""
+    file = os.memfd_create("icbench-input", os.MFD_CLOEXEC)
+    os.write(file, (text or "").encode())
+    os.lseek(file, 0, os.SEEK_SET)
+    return os.fdopen(file, "rb")
+
+
+def _as_text(data: bytes) -> str:
+    return data.decode(errors="replace").replace("\r\n", "\n")
+
+
 def run(
     argv: Sequence[str | Path],
     *,
@@ -341,15 +354,15 @@ def run(
     """
     words = [str(word) for word in argv]
     line = " ".join(words)
-    with enter_netns(netns):
+    deadline = time.monotonic() + timeout_s
+    with enter_netns(netns), _open_input(input) as given:
         try:
             popen = subprocess.Popen(
                 words,
-                stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
+                stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
+                bufsize=0,
                 env={**os.environ, "LC_ALL": "C", **(env or {})},
                 process_group=0,
             )
@@ -357,15 +370,18 @@ def run(
             raise not_started(words, error) from None
     with popen:
         try:
-            out, err = popen.communicate(input, timeout=timeout_s)
-        except subprocess.TimeoutExpired:
+            assert popen.stdout is not None
+            assert popen.stderr is not None
+            out, err = map(_as_text, read_outputs([popen.stdout, popen.stderr], deadline))
+            popen.wait(left_s(deadline))
+        except BaseException as error:  # Ctrl-C, too: the command must not keep running
             with suppress(ProcessLookupError):
                 os.killpg(popen.pid, signal.SIGKILL)
             popen.wait()
-            raise ProvisionError(f"`{line}` has not ended within {timeout_s:g} s and was killed") from None
-        except BaseException:  # Ctrl-C: the command must not keep running
-            with suppress(ProcessLookupError):
-                os.killpg(popen.pid, signal.SIGKILL)
+            if isinstance(error, TimeoutError | subprocess.TimeoutExpired):
+                raise ProvisionError(f"`{line}` has not ended within {timeout_s:g} s and was killed") from None
+            if isinstance(error, OSError):
+                raise ProvisionError(f"`{line}` was killed: {error.strerror}") from None
             raise
     code = popen.returncode
     if code < 0 or (check and code != 0):

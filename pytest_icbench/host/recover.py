@@ -60,16 +60,16 @@ def undo_dead_sessions(
         name = directory.name
         try:
             check_directory(directory)
-        except OpenDirectoryError as error:
-            recovery.failures.append(f"session {name}: {error}")
+            if not (directory / "journal").exists():  # killed before its first change
+                remove_tree(directory)
+                recovery.undone[name] = 0
+            else:
+                _undo_session(directory, kinds, recovery, forget=forget, once=once)
+        except (OpenDirectoryError, OSError) as error:
+            why = error if isinstance(error, OpenDirectoryError) else f"{directory} cannot be read ({error.strerror})"
+            recovery.failures.append(f"session {name}: {why}")
             if forget:
                 remove_tree(directory)
-            continue
-        if not (directory / "journal").exists():  # killed before its first change
-            remove_tree(directory)
-            recovery.undone[name] = 0
-        else:
-            _undo_session(directory, kinds, recovery, forget=forget, once=once)
     return recovery
 
 

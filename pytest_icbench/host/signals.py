@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Handlers by which SIGTERM cleans up as Ctrl-C does, and a second signal does not cut the clean-up short."""
+"""Handlers by which every signal that ends a process cleans up as Ctrl-C does, and a second one does not cut it short.
+
+A lost terminal sends SIGHUP, job schedulers send SIGUSR1, SIGUSR2 or SIGXCPU before they kill, Ctrl-\\ sends SIGQUIT.
+Not handled are SIGKILL, the faults of the process itself (SIGSEGV and the like), after which its memory cannot be
+trusted, and what somebody else has decided: a signal that is ignored (``nohup``) or that has a handler
+(pytest-timeout's SIGALRM, ``faulthandler.register``), except for SIGINT and SIGTERM.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +17,57 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ALWAYS = (signal.SIGINT, signal.SIGTERM)
+_FAULTS = {"SEGV", "BUS", "FPE", "ILL", "ABRT", "TRAP", "SYS"}
+#: Those whose default action does not end a process, or that no process can handle.
+_OTHERS = {"CHLD", "CLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "WINCH", "KILL"}
+_SIGNALS = tuple(
+    number
+    for number in sorted(signal.valid_signals())
+    if number not in {getattr(signal, f"SIG{name}", None) for name in _FAULTS | _OTHERS}
+)
 #: Signals within this time after the first count as impatience, not as a new request.
 _GRACE_S = 10.0
 #: Seconds until a signal whose exception Python swallowed is sent again.
 _AGAIN_S = 0.01
 
 
+def _ending(*, handled: bool) -> list[int]:
+    """Returns the signals that would end this process.
+
+    Args:
+        handled: whether also those that have a handler in Python.
+    """
+    caught = 0
+    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+        if line.startswith("SigCgt:"):  # has the handlers of other libraries, too
+            caught = int(line.split()[1], 16)
+    return [
+        number
+        for number in _SIGNALS
+        if number in _ALWAYS
+        or (signal.getsignal(number) == signal.SIG_DFL and not caught >> (number - 1) & 1)
+        or (handled and callable(signal.getsignal(number)))
+    ]
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}"
+
+
 @contextmanager
 def _handled(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
-    """Handles SIGINT and SIGTERM by ``handler`` within the block. Has no effect outside the main thread."""
+    """Handles the signals that end a process by ``handler`` in the block. Has no effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    old = {number: signal.signal(number, handler) for number in _SIGNALS}
+    old = {number: signal.signal(number, handler) for number in _ending(handled=True)}
     try:
         yield
     finally:
@@ -36,14 +77,14 @@ def _handled(handler: Callable[[int, FrameType | None], object]) -> Iterator[Non
 
 @contextmanager
 def shield_signals() -> Iterator[None]:
-    """Only acknowledges SIGINT and SIGTERM within the block. Has no effect outside the main thread."""
+    """Only acknowledges signals that end a process within the block. Has no effect outside the main thread."""
     with _handled(lambda _number, _frame: _say_cleaning()):
         yield
 
 
 @contextmanager
 def defer_signals() -> Iterator[None]:
-    """Defers SIGINT and SIGTERM until the end of the block, which is short. Has no effect outside the main thread."""
+    """Defers signals that end a process until the end of the block, which is short. Works in the main thread alone."""
     came: list[int] = []
     try:
         with _handled(lambda number, _frame: came.append(number)):
@@ -59,10 +100,11 @@ def _say_cleaning() -> None:
 
 
 class SignalGuard:
-    """Turns the first SIGINT or SIGTERM into a KeyboardInterrupt in the main thread, while it is installed.
+    """Turns the first signal that ends a process into a KeyboardInterrupt in the main thread, while it is installed.
 
     Further ones within ten seconds, while the first is being handled, are only acknowledged. In a finalizer or in a
     weak reference's callback Python swallows every exception: then the signal is sent until it is handled.
+    A forked child has its handlers as they were before.
 
     Attributes:
         received: the first signal's number, None if there was none.
@@ -73,13 +115,15 @@ class SignalGuard:
         self._handled_at = 0.0
         self._swallowing = False
         self._old: dict[int, object] = {}
+        self._pid = os.getpid()
         self._unraisable: Callable[[sys.UnraisableHookArgs], object] = sys.__unraisablehook__
 
     def install(self) -> None:
         """Installs the handlers. Has no effect outside the main thread. Idempotent."""
         if self._old or threading.current_thread() is not threading.main_thread():
             return
-        for number in _SIGNALS:
+        self._pid = os.getpid()
+        for number in _ending(handled=False):
             self._old[number] = signal.signal(number, self._handle)
         self._unraisable, sys.unraisablehook = sys.unraisablehook, self._swallowed
 
@@ -108,6 +152,10 @@ class SignalGuard:
             time.sleep(_AGAIN_S)
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if os.getpid() != self._pid:
+            self.restore()
+            signal.raise_signal(number)
+            return
         if self._swallowing:  # an exception here would be swallowed, too; the signal comes again
             return
         now = time.monotonic()
@@ -117,7 +165,7 @@ class SignalGuard:
         if self.received is None:
             self.received = number
         self._handled_at = now
-        raise KeyboardInterrupt(signal.Signals(number).name)
+        raise KeyboardInterrupt(_name(number))
 
     def __enter__(self) -> SignalGuard:
         self.install()

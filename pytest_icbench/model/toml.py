@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.text_files import read_text
 
 #: The greatest depth of tables and lists.
 _DEEPEST = 50
-_MOST_BYTES = 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +32,14 @@ class TomlFile:
 
     @property
     def sha256(self) -> str:
-        """The hash of the file's bytes."""
+        """The hash of the text in UTF-8."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def read(path: Path, where: str = "") -> TomlFile:
     """Reads a file. Raises UsageError with one sentence; ``where`` is the option that names the file, if any does."""
     name = f"{where}: {path}" if where else str(path)
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)  # devices have no size, and some no end
-        if len(data) > _MOST_BYTES:
-            raise UsageError(f"{name} has more than {_MOST_BYTES} bytes: name a file of settings")
-        text = data.decode()
-    except (OSError, ValueError) as error:  # a path can have a zero byte
-        raise UsageError(f"{name} cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    text = read_text(path, name=name)
     return TomlFile(path, text, parse(text, name))
 
 

@@ -21,7 +21,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.plugin.items import arrange, benchmarks, check_rounds, is_benchmark, parametrize
 from pytest_icbench.plugin.pytest_benchmark import adopt, is_asked_for
 from pytest_icbench.plugin.run_files import RunFiles, is_distributed
-from pytest_icbench.plugin.usage import REFUSAL, usage_errors
+from pytest_icbench.plugin.usage import REFUSAL, refuse_forks, usage_errors
 from pytest_icbench.store.run_directory import new_run_name
 from pytest_icbench.version import package_version
 
@@ -153,6 +153,8 @@ class Collection:
         check_directories(self.options)
         self.switches, self.configs = arrange(self.config, items, self.options)
         self.items = [item for item in items if is_benchmark(item)]
+        if self.items:
+            refuse_forks(self.config, self.items)
         if self.options.rounds > 1:
             check_rounds(self.options, benchmarks(items), distributed=self.is_worker)
         if self.items and self.is_worker:

@@ -22,6 +22,7 @@ from pytest_icbench.gate.baseline_comparison import BaselineComparison
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.host.host_facts import sha256
+from pytest_icbench.host.journal import check_process
 from pytest_icbench.host.signals import SignalGuard
 from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.measure.comparing import Allowances
@@ -49,6 +50,7 @@ from pytest_icbench.store.run_directory import (
     TestRecord,
     append_line,
     append_test,
+    count_lines,
     create_run,
     drop_run,
     write_info,
@@ -86,7 +88,7 @@ class Run:
     def __init__(
         self, config: pytest.Config, options: Options, testbed: Testbed, items: Sequence[pytest.Item], directory: Path
     ) -> None:
-        self.opened = time.monotonic()
+        self.opened, self._pid = time.monotonic(), os.getpid()
         self.options = options
         self.testbed = testbed
         self.policy, self.comparer = load_gate(options, count_judged_cases(benchmarks(items)))
@@ -146,6 +148,7 @@ class Run:
         made = create_run(directory.parent, directory.name)
         try:
             write_info(made, info)
+            self._lines = count_lines(made / FILE_NAME)
             if self.comparer is not None:
                 keep_baseline(made, self.options)
         except ProvisionError:
@@ -264,6 +267,7 @@ class Run:
         Args:
             measure: is called with the rigs, the requests for them and the settings that the budget allows.
         """
+        check_process(self._pid)
         began = time.monotonic()
         try:
             self.free_endpoints()
@@ -318,6 +322,7 @@ class Run:
         Raises:
             Unsupported, ProvisionError, WorkloadError: the rig or its processes cannot be had.
         """
+        check_process(self._pid)
         self._began = time.monotonic() if self._began is None else self._began
         if self._exchange is not None and self._exchange[1].broken:
             self._discard()
@@ -332,6 +337,7 @@ class Run:
 
     def rig(self, case: Case, settings: Settings) -> Rig:
         """Returns the case's rig, running, with free endpoints. Raises Unsupported, ProvisionError."""
+        check_process(self._pid)
         self._began = time.monotonic() if self._began is None else self._began
         self.free_endpoints()
         rig: Rig = self.pool.acquire(self.testbed.need(case, settings)).rig

@@ -6,6 +6,7 @@ It is started when the first benchmark is going to run, and imports all that mea
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,7 +17,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import Invalid, ProvisionError, Unsupported
+from pytest_icbench.host import rights
 from pytest_icbench.host.lock import SessionBusyError
+from pytest_icbench.host.root import Root
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import is_case
 from pytest_icbench.model.result import Result
@@ -36,6 +39,7 @@ from pytest_icbench.plugin.third_party import find_unused_options
 from pytest_icbench.plugin.usage import describe_error, report_errors
 from pytest_icbench.report.decisions import is_weak
 from pytest_icbench.report.html.page import add_history
+from pytest_icbench.store.run_directory import explain_stale_latest
 from pytest_icbench.testbed.testbed import Testbed
 from pytest_icbench.wording import counted
 
@@ -68,6 +72,7 @@ class Session:
         self.outcomes = Outcomes()
         self.lines = CaseLines(self.config)
         self.run: Run | None = None
+        self._pid = os.getpid()
         self._items = list(collection.items)
         self._testbed: Testbed | None = None
         self._refusal: str | None = None
@@ -92,6 +97,8 @@ class Session:
         said = counted(len(cases), "case") + self.lines.expect([case.id for case in cases])
         with report_errors(lambda sentence: lines.append(f"icbench: {sentence.splitlines()[0]}")):
             lines.append(f"icbench: {said}, placement {self._get_testbed().policy}")
+        lack = rights.explain_missing_rights(Root()) if os.geteuid() == 0 else None
+        lines += [] if lack is None else [f"icbench: {lack}"]
         return lines + [f"icbench: {sentence}" for sentence in find_unused_options(self.options, cases)]
 
     def _select(self, items: Sequence[pytest.Item]) -> None:
@@ -155,7 +162,7 @@ class Session:
         options = replace(self.options, history=None) if self.sends else self.options
         testbed = self._get_testbed()
         self.run = Run(self.config, options, testbed, self._items, self.directory)
-        for sentence in testbed.warnings:
+        for sentence in filter(None, (*testbed.warnings, explain_stale_latest(self.options.reports))):
             self.config.issue_config_time_warning(pytest.PytestWarning(sentence), 2)
 
     def _plan(self) -> None:
@@ -188,8 +195,8 @@ class Session:
                 self._take_patiently()
             except Exception as error:
                 self._refusal = describe_error(error)
-        if self.run is None:
-            pytest.fail(str(self._refusal), pytrace=False)
+        if self.run is None or os.getpid() != self._pid:
+            pytest.fail(str(self._refusal or "a forked child cannot measure"), pytrace=False)
         self.run.begin(item.nodeid)
         return self.run, item.stash[BENCHMARK]
 
@@ -200,6 +207,14 @@ class Session:
         if is_benchmark(item) and not item.get_closest_marker("skip"):
             self.run.begin(item.nodeid)
             self.run.after(None if next_item is None else next_item.stash.get(BENCHMARK, None))
+
+    def end_child(self) -> None:
+        """Ends this process if a test has forked it and let it go on as pytest, with the parent's reports and host."""
+        if os.getpid() != self._pid:
+            sentence = f"icbench: process {os.getpid()} was forked by a test of process {self._pid}, and ends with it\n"
+            with suppress(OSError):
+                os.write(2, sentence.encode())
+            os._exit(1)
 
     def close(self) -> None:
         """Gives the host back. Idempotent. The end of the session names what could not be undone."""
@@ -281,9 +296,14 @@ class Session:
             write_page(session, error)
         self.set_status(session)
 
+    @property
+    def _lacks_results(self) -> bool:
+        """Whether the user requires a result, tests have run, and there is none."""
+        return self.options.require and bool(self.outcomes.outcomes) and not self.results
+
     def set_status(self, session: pytest.Session) -> None:
-        """Sets the exit status by how the tests ended, and by what could not be undone or written."""
-        broken = self._leftovers is not None or bool(self._unwritten)
+        """Sets the exit status by how the tests ended, and by what could not be undone, written or measured."""
+        broken = self._leftovers is not None or bool(self._unwritten) or self._lacks_results
         if broken and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         elif not self.is_worker and not broken:
@@ -293,6 +313,8 @@ class Session:
     def summarize(self, reporter: Any, *, interrupted: bool) -> None:
         """Writes the end of pytest's output; for an interrupted run also the command that goes on with it."""
         write_troubles(reporter, self._leftovers, self._unwritten)
+        if self._lacks_results:
+            reporter.write_line("icbench: no case was measured, so --icbench-require fails the session", red=True)
         if not self.results:
             return
         write_results(reporter, self.results, self.collector.page, self.directory)

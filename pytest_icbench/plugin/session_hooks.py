@@ -60,6 +60,7 @@ class SessionHooks:
                     self._retests.run(session)
             return ran
         finally:
+            self._session.end_child()
             if self._retests is not None:
                 self._retests.give_up()
             self._session.close()
@@ -72,7 +73,11 @@ class SessionHooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Runs a benchmark of a session that compares with a baseline: a possible regression is measured again."""
+        """Runs a benchmark of a session that compares with a baseline: a possible regression is measured again.
+
+        pytest-forked's children do not get here; a child that does goes on after the test that forked it.
+        """
+        self._session.end_child()
         return None if self._retests is None else self._retests.protocol(item, nextitem)
 
     @pytest.hookimpl(wrapper=True)
@@ -85,6 +90,7 @@ class SessionHooks:
             yield
             unjudged = icbench.unjudged()
         finally:
+            self._session.end_child()
             with defer_signals():  # a result that is in its file is in the tables, too
                 icbench.finish()  # also after Ctrl-C, so that finished measurements are kept
                 self._session.collector.measured(item.nodeid, icbench.results)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
@@ -49,6 +49,16 @@ def report_errors(report: Callable[[str], object], subject: str = "") -> Iterato
         yield
     except Exception as error:
         report(f"{subject}{describe_error(error)}")
+
+
+def refuse_forks(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """Raises UsageError if pytest-forked would run a benchmark in a child, which cannot hold the host."""
+    forked = config.getoption("forked", False)
+    if forked is True or any(item.get_closest_marker("forked") is not None for item in items):
+        raise UsageError(
+            f"{'--forked' if forked is True else 'the marker forked'}: a forked child cannot measure, since its parent"
+            " holds the host: leave it out"
+        )
 
 
 def refuse_rounds(options: Options) -> None:

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Baseline, CaseFacts, Entry, Figure, SessionValues, make_entry
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
-from pytest_icbench.store.run_directory import FILE_NAME, Document, read_text
+from pytest_icbench.store.run_directory import FILE_NAME, Document, read_text, replace_file
 from pytest_icbench.wording import suggestion
 
 FORMAT = "pytest-icbench baseline"
@@ -242,28 +240,6 @@ def save(directory: Path, name: str, entries: Iterable[Entry], *, accepted: bool
 
 def _file_part(switch: str) -> str:
     return re.sub(r"[^A-Za-z0-9_+-]", "_", switch) or "_"
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Replaces a file atomically: after a crash it has the old or the new text. Raises ProvisionError."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with fresh.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-    except OSError as error:
-        raise ProvisionError(f"{path} cannot be written ({error}); make room, or name another directory") from None
-    finally:
-        with suppress(OSError):
-            fresh.unlink()
 
 
 def read_measurements(source: Path) -> list[Measurement]:

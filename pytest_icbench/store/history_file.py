@@ -17,6 +17,7 @@ from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model import comparability
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.text_files import MOST_STORED_BYTES, open_regular, read_bytes
 from pytest_icbench.model.verdict import Verdict
 
 #: Version of a line. Readers report newer lines and skip them.
@@ -122,7 +123,7 @@ def append(file: Path, entries: Iterable[Entry]) -> int:
         return 0
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a+b") as stream:
+        with open_regular(file, append=True) as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)  # several runs can append at once
             size = stream.seek(0, os.SEEK_END)
             if size:
@@ -146,7 +147,7 @@ def newest_at(file: Path) -> float | None:
     if not file.exists():
         return None
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(size - _END, 0))
             lines = stream.read().split(b"\n")
@@ -165,9 +166,10 @@ def read(file: Path) -> tuple[list[Entry], list[str]]:
     Raises UsageError if the file cannot be read at all.
     """
     try:
-        lines = file.read_bytes().split(b"\n")
-    except OSError as error:
-        raise UsageError(f"the history {file} cannot be read ({error.strerror})") from None
+        lines = read_bytes(file, MOST_STORED_BYTES).split(b"\n")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"the history {file} cannot be read ({why})") from None
     entries, troubles = [], []
     for number, line in enumerate(lines, 1):
         if not line.strip():

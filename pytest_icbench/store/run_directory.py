@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
+from pytest_icbench.model import text_files
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
 from pytest_icbench.model.fitness import Fitness
+from pytest_icbench.model.text_files import MOST_STORED_BYTES, open_regular
 
 FILE_NAME = "results.jsonl"
 #: The link in the directory of runs that points to the newest one.
@@ -59,6 +61,14 @@ def create_run(reports: Path, name: str) -> Path:
             f"the reports cannot be written: {error}; name another directory: --icbench-reports"
         ) from None
     return run
+
+
+def explain_stale_latest(reports: Path) -> str | None:
+    """Returns why ``latest`` does not point to the newest run, None if it does: copied, the link became a directory."""
+    latest = reports / LATEST
+    if latest.is_symlink() or not latest.is_dir():
+        return None
+    return f"{latest} is a directory, so it is not this run, and commands that take it show an older one: remove it"
 
 
 def drop_run(run: Path) -> None:
@@ -102,6 +112,48 @@ def append_line(path: Path, line: str) -> None:
             raise
         finally:
             os.close(fd)
+    except OSError as error:
+        raise unwritten("a result", error) from None
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Replaces a file atomically: after a crash it has the old or the new text. Raises ProvisionError."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise ProvisionError(f"{path} cannot be written ({error}); make room, or name another directory") from None
+    finally:
+        with suppress(OSError):
+            fresh.unlink()
+
+
+def count_lines(path: Path) -> int:
+    """Returns the number of whole lines of a file that ``append_line`` writes, and cuts off what a crash has left.
+
+    Raises ProvisionError if the file cannot be read or written.
+    """
+    if not path.exists():
+        return 0
+    try:
+        with open_regular(path, append=True) as file:
+            size, lines = 0, 0
+            file.seek(0)
+            for line in file:
+                if line.endswith(b"\n"):
+                    size, lines = size + len(line), lines + 1
+            file.truncate(size)
+            return lines
     except OSError as error:
         raise unwritten("a result", error) from None
 
@@ -221,8 +273,12 @@ class TestRecord:
 
 
 def write_info(run: Path, info: RunInfo) -> None:
-    """Writes ``run.json``. Raises ProvisionError if it cannot be written."""
-    append_line(run / RUN_FILE, json.dumps({"schema": SCHEMA, **encode(info)}, allow_nan=False, indent=1))
+    """Writes ``run.json``, unless it is there: a worker of xdist that is lost has a successor in the same run.
+
+    Raises ProvisionError if it cannot be written.
+    """
+    if not (run / RUN_FILE).exists():
+        replace_file(run / RUN_FILE, json.dumps({"schema": SCHEMA, **encode(info)}, allow_nan=False, indent=1) + "\n")
 
 
 def read_info(run: Path) -> RunInfo | None:
@@ -266,11 +322,11 @@ def read_text(path: Path, remedy: str = "") -> str | None:
     Raises UsageError if it cannot be read.
     """
     try:
-        return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}){remedy}") from None
+        return text_files.read_text(path, MOST_STORED_BYTES, remedy=remedy)
+    except UsageError as error:
+        if isinstance(error.__context__, FileNotFoundError):
+            return None
+        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.text_files import open_regular
 from pytest_icbench.store.raw import LAUNCHES
 from pytest_icbench.store.run_directory import (
     FILE_NAME,
@@ -120,8 +121,11 @@ def _named_by_raw(
     """Returns the results that no line of ``tests.jsonl`` names; the first line of a raw file identifies its result."""
     raws: dict[tuple[str, str, float], Path] = {}
     for path in sorted(directory.glob("raw/**/*.jsonl")):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            head = from_json(file.readline(), f"{path} line 1")
+        try:
+            with open_regular(path) as file:
+                head = from_json(file.readline().decode(errors="replace"), f"{path} line 1")
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read ({error.strerror})") from None
         with suppress(KeyError, TypeError):  # a foreign file belongs to no result
             raws[(head["case"], head["dimension"], head["started_at"])] = path
     results = {}

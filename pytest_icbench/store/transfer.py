@@ -36,6 +36,7 @@ from pytest_icbench.store.run_directory import (
     create_run,
     parse_info,
     path_part,
+    replace_file,
     unwritten,
 )
 from pytest_icbench.store.stored_run import parse_raw
@@ -252,10 +253,8 @@ class RunMerger:
         self._hosts[machine] = {name: getattr(info, name) for name in _OF_A_HOST}
         self._info = self._info or replace(info, argv=self._argv)
         hosts = tuple(self._hosts.values()) if len(self._hosts) > 1 else ()
-        fresh = self._directory / f".{RUN_FILE}"
         data = {"schema": SCHEMA, **encode(replace(self._info, hosts=hosts))}
-        append_line(fresh, json.dumps(data, allow_nan=False, indent=1))
-        fresh.replace(self._directory / RUN_FILE)
+        replace_file(self._directory / RUN_FILE, json.dumps(data, allow_nan=False, indent=1) + "\n")
 
     def _raw(self, name: str, text: str | None) -> str:
         """Writes windows and returns their name, which is new even if two hosts send equal names."""

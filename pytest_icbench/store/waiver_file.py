@@ -10,8 +10,7 @@ from pathlib import Path
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.waivers import Waiver, parse_day
 from pytest_icbench.model.codec import DamagedData, decode, encode
-from pytest_icbench.store.baselines import replace_file
-from pytest_icbench.store.run_directory import Document, read_text
+from pytest_icbench.store.run_directory import Document, read_text, replace_file
 
 FILE_NAME = "waivers.json"
 FORMAT = "pytest-icbench waivers"

@@ -14,7 +14,7 @@ from pytest_icbench.driver.switch import registry
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, Unsupported
-from pytest_icbench.host import cpu_usage, disturbances, host_facts
+from pytest_icbench.host import cpu_usage, disturbances, host_facts, rights
 from pytest_icbench.host.findings import Finding, Level, disturbance, lack, note, success
 from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.process import run
@@ -89,7 +89,13 @@ def _placement(root: Root) -> Iterator[Finding]:
 
 
 def _root() -> Iterator[Finding]:
-    if os.geteuid() == 0:
+    missing = rights.explain_missing_rights(Root())
+    if os.geteuid() == 0 and missing is not None:
+        sentence, _, remedy = missing.partition(": ")
+        yield lack("root", sentence, remedy)
+    elif os.geteuid() == 0 and not rights.is_initial_user_namespace(Root()):
+        yield note("root", "this is root of a user namespace, which cannot change the host", rights.REMEDY)
+    elif os.geteuid() == 0:
         yield success("root", "this is root: sessions can change the host")
     else:
         yield note("root", "not root: this examination works, but a session needs root", "run pytest as root")

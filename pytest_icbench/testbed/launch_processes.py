@@ -34,6 +34,9 @@ _INIT_ENDS_S = 0.5
 _HELLO = '"hello"'
 #: Capacity of a pipe in bytes: lines of a process for several seconds without a reader.
 _PIPE_BYTES = 2**20
+_CHUNK = 65536
+#: What a process may write: in a line, in a launch, and besides in each second of it. All of it is kept in memory.
+_LINE_MAX_BYTES, _LAUNCH_MAX_BYTES, _SECOND_MAX_BYTES = 4 * 2**20, 64 * 2**20, 8 * 2**20
 
 
 def fill_in_workload(process: PlannedProcess) -> PlannedProcess:
@@ -54,6 +57,8 @@ class _Speaker:
     stdout: IO[bytes]
     listens: str | None = None
     partial: bytes = b""
+    began: float = field(default_factory=time.monotonic)
+    heard: int = 0
     said_hello: bool = False
     silent: bool = False
     exit_reported: bool = False
@@ -77,10 +82,13 @@ class _Speaker:
         return self.said_hello or (self.socket is not None and self.socket.is_socket())
 
     def hear(self) -> None:
-        """Reads the lines in the pipe. A line without an end does not count: its writer was killed."""
-        while not self.silent:
+        """Reads the lines in the pipe, as much as it holds: its writer may never pause.
+
+        A line without an end does not count: its writer was killed. Raises WorkloadError for a writer without end.
+        """
+        for _ in range(_PIPE_BYTES // _CHUNK):
             try:
-                data = self.stdout.read(65536)
+                data = self.stdout.read(_CHUNK)
             except OSError:
                 data = b""
             if data is None:
@@ -89,6 +97,13 @@ class _Speaker:
                 self.silent = True
                 return
             *whole, self.partial = (self.partial + data).split(b"\n")
+            self.heard += len(data)
+            allowed = _LAUNCH_MAX_BYTES + _SECOND_MAX_BYTES * (time.monotonic() - self.began)
+            if self.heard > allowed or len(self.partial) > _LINE_MAX_BYTES:
+                raise WorkloadError(
+                    f"{self.process.name} of endpoint {self.index} writes without end: {self.heard >> 20} MiB so far,"
+                    f" {len(self.partial) >> 20} MiB of them without an end of line"
+                )
             for line in whole:
                 text = line.decode(errors="replace")
                 self.said_hello = self.said_hello or _HELLO in text

@@ -18,6 +18,7 @@ from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
 from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
+from pytest_icbench.host import rights
 from pytest_icbench.host.findings import Finding, note, success
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
@@ -67,6 +68,8 @@ def probe(
                 f"{cls.name} needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
             )
         if os.geteuid() == 0:  # else it is a plan, for a run with root
+            if (lack := rights.explain_missing_capabilities(session.root)) is not None:
+                raise Unsupported(lack)
             probe_node(node, session)
         driver = make_switch(cls)
         switch_facts = driver.probe(session, binary)

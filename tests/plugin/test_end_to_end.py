@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -14,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -64,7 +66,7 @@ def start(inner: Runner, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def wait_for_result(inner: Runner, process: subprocess.Popen[str]) -> None:
+def wait_for_result(inner: Runner, process: subprocess.Popen[Any]) -> None:
     """Until the first case has been written."""
     path = inner.path / "reports" / "latest" / "results.jsonl"
     deadline = time.monotonic() + 60
@@ -144,7 +146,7 @@ def test_launches_of_cases_alternate(inner: Runner) -> None:
     assert min(second) < max(first)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
 def test_a_signal_in_the_middle_leaves_results_and_a_clean_host(inner: Runner, number: signal.Signals) -> None:
     inner.write(test_x=RATE.replace("[64, 1500]", "'64..64..1500'"))
     inner.ini("icbench_turns = no\n")
@@ -155,6 +157,72 @@ def test_a_signal_in_the_middle_leaves_results_and_a_clean_host(inner: Runner, n
     assert process.returncode == pytest.ExitCode.INTERRUPTED, text
     assert results(inner)
     assert "icbench results" in text
+
+
+@pytest.mark.parametrize("node", ["lxc", "netns"])
+def test_a_terminal_that_is_closed_leaves_results_and_a_clean_host(inner: Runner, node: str) -> None:
+    inner.write(test_x=RATE.replace("[64, 1500]", "'64..64..1500'"))
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        ["setsid", "--ctty", sys.executable, "-m", "pytest", *LOAD, f"--icbench-node={node}", "-oicbench_turns=no"],
+        cwd=inner.path,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+    )
+    os.close(follower)
+    wait_for_result(inner, process)
+    os.close(leader)
+    process.wait(timeout=60)
+    assert results(inner)
+
+
+@pytest.mark.parametrize("node", ["lxc", "netns"])
+def test_what_the_parent_has_set_keeps_no_node_from_starting(inner: Runner, node: str) -> None:
+    """A real-time policy, which no control group takes, a umask for nobody, and an ignored SIGCHLD."""
+    inner.write(test_x=RATE.replace("[64, 1500]", "[64]"))
+    inherited = ["chrt", "--fifo", "20", "env", "--ignore-signal=CHLD", "sh", "-c", 'umask 0777; exec "$@"', "sh"]
+    run = [sys.executable, "-m", "pytest", *LOAD, f"--icbench-node={node}", "-oicbench_precedence=all"]
+    done = subprocess.run([*inherited, *run], cwd=inner.path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(results(inner)) == 1
+
+
+def test_root_without_a_right_is_told_once_which_and_who_grants_it(inner: Runner) -> None:
+    inner.write(test_x=RATE)
+    dropped = ["setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin"]
+    run = [sys.executable, "-m", "pytest", *LOAD, "--icbench-node=netns", "-rs", "--icbench-require"]
+    done = subprocess.run([*dropped, *run], cwd=inner.path, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+    first = [line for line in done.stdout.splitlines() if line.startswith("icbench: root lacks CAP_NET_ADMIN (links)")]
+    assert len(first) == 1
+    assert "GitLab: privileged = true" in first[0]
+    assert re.search(r"SKIPPED \[2\] .*root lacks CAP_NET_ADMIN", done.stdout)
+    assert "modprobe" not in done.stdout
+
+
+@pytest.mark.slow
+def test_a_session_that_was_stopped_goes_on(inner: Runner) -> None:
+    """As by Ctrl-Z and fg: every deadline of that moment is over when it goes on."""
+    inner.write(test_x=RATE.replace("[64, 1500]", "'64..64..512'"))
+    inner.ini("icbench_turns = no\n")
+    process = start(inner)
+    wait_for_result(inner, process)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(6)
+    process.send_signal(signal.SIGCONT)
+    text, _ = process.communicate(timeout=100)
+    assert process.returncode == 0, text
+    assert len(results(inner)) == 8
+
+
+@pytest.mark.slow
+def test_a_lost_worker_leaves_a_clean_host(inner: Runner) -> None:
+    """It is lost in its last test, so that no successor takes the host and cleans up."""
+    inner.write(test_x=RATE.replace("[64, 1500]", "[64]") + "    import os\n    os._exit(7)\n")
+    result = inner.spawn("-p", "xdist.plugin", "-n", "1")
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines([r"icbench: after a lost worker: session \w{6}: \d+ changes undone"])
 
 
 #: Keeps the first session until the second one has ended.

@@ -297,7 +297,7 @@ def test_a_switch_that_dies_between_two_cases_costs_none(
     assert bench.log.count("build direct") == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_cleans_up_and_keeps_what_is_finished(inner: Runner, number: signal.Signals) -> None:
     inner.write(test_x=GATED)
     result = inner.spawn_with_bench(
@@ -321,6 +321,71 @@ def pytest_unconfigure():
     run = (inner.path / "reports" / "latest").resolve().name
     command = f"go on with: pytest * --icbench-resume={run}"
     result.stdout.fnmatch_lines(["*icbench results*", "ovs-64B*", command])
+
+
+def test_a_session_that_has_to_measure_fails_if_every_case_is_skipped(
+    inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner.write(test_x=GATED, test_y="def test_other(): pass")
+    monkeypatch.setattr(bench, "unsupported", dict.fromkeys(("ovs", "testpmd"), "root lacks CAP_NET_ADMIN"))
+    assert inner.run().ret == 0
+    required = inner.run("--icbench-require")
+    assert required.ret == pytest.ExitCode.TESTS_FAILED
+    required.stdout.fnmatch_lines(["icbench: no case was measured, so --icbench-require fails the session"])
+    inner.ini("icbench_require = yes\n")
+    assert inner.run().ret == pytest.ExitCode.TESTS_FAILED
+    for harmless in ("--icbench-plan", "--collect-only", "-k test_other"):
+        assert inner.run(*harmless.split(maxsplit=1)).ret == 0
+    monkeypatch.setattr(bench, "unsupported", {"ovs": "root lacks CAP_NET_ADMIN"})
+    inner.run().assert_outcomes(passed=3, skipped=2)
+    assert inner.run().ret == 0
+
+
+@pytest.mark.parametrize("way", ["option", "marker"])
+def test_a_forked_test_is_refused_before_the_host_is_taken(inner: Runner, way: str) -> None:
+    inner.write(test_x="@pytest.mark.forked\n" * (way == "marker") + GATED.strip())
+    plugin = """
+def pytest_addoption(parser):
+    parser.addoption("--forked", action="store_true")
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "forked: as of pytest-forked")
+
+def pytest_unconfigure():
+    print("LOG", Testbed.log)
+"""
+    result = inner.spawn_with_bench(*["--forked"] * (way == "option"), before=plugin)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    (error,) = [line for line in result.errlines if line.startswith("ERROR: ")]
+    assert error.startswith("ERROR: --forked: " if way == "option" else "ERROR: the marker forked: ")
+    assert "LOG []" in result.outlines
+    assert not (inner.path / "reports").exists()
+
+
+def test_a_child_that_leaves_its_test_ends_and_the_session_goes_on(inner: Runner) -> None:
+    forking = """
+    import os
+    child = os.fork()
+    if child == 0:
+        with pytest.raises(Exception, match="forked from process"):
+            icbench.throughput(repeats=3)
+        raise RuntimeError("of a child")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+"""
+    inner.write(test_x=GATED + forking)
+    result = inner.spawn_with_bench(
+        before="""
+def pytest_unconfigure():
+    print("LOG", Testbed.log)
+"""
+    )
+    result.assert_outcomes(passed=4)
+    assert len(results(inner)) == 4
+    (log,) = [line for line in result.outlines if line.startswith("LOG ")]
+    assert log.count("give back") == 1
+    assert sum("was forked by a test of process" in line for line in result.errlines) == 4
+    tests = (inner.path / "reports" / "latest" / "tests.jsonl").read_text().splitlines()
+    assert [json.loads(line)["outcome"] for line in tests] == ["passed"] * 4
 
 
 def test_what_cannot_be_undone_is_reported_and_fails_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pytest_icbench.store.stored_run import read_run, read_with_windows
 from tests.plugin.conftest import Runner
 
 #: The loss is known before anybody's second test ends.
@@ -39,3 +40,30 @@ def test_the_tests_of_a_lost_worker_run_elsewhere(inner: Runner) -> None:
     result = inner.pytester.runpytest_subprocess("-p", "xdist.plugin", "-n", "3", "--max-worker-restart", "0")
     result.assert_outcomes(passed=11, failed=1)
     result.stdout.fnmatch_lines(["worker gw? is lost and not replaced: the other hosts have its tests"])
+
+
+BENCHMARKS = """
+import os
+from pathlib import Path
+
+@pytest.mark.icbench(switch="ovs", packet_size=[64, 128, 256, 512])
+def test_a(icbench):
+    icbench.throughput()
+    if {lost} == icbench.case.traffic.packet_size and not Path("lost").exists():
+        Path("lost").touch()
+        os._exit(7)
+"""
+
+
+def test_a_replaced_worker_goes_on_in_the_same_run(inner: Runner) -> None:
+    inner.write(test_x=BENCHMARKS.format(lost=128))
+    result = inner.spawn_with_bench("-p", "xdist.plugin", "-n", "1", "--max-worker-restart", "1")
+    result.assert_outcomes(passed=3, failed=1)
+    run = read_run(inner.path / "reports" / "latest")
+    assert run.info is not None
+    assert [stored.test for stored in run.results] == [
+        f"test_x.py::test_a[{stored.measurement.case}]" for stored in run.results
+    ]
+    assert {stored.measurement.axes["packet_size"] for stored in run.results} == {64, 256, 512}
+    for stored in run.results:
+        assert read_with_windows(stored).case == stored.measurement.case

@@ -25,6 +25,7 @@ from pytest_icbench.driver.function.process_function import ROUTER_PORTS, DpdkFu
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, RateLimit
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.answers import read_answer
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links
@@ -281,20 +282,15 @@ class Console:
 
     def _read_answer(self, what: str, timeout_s: float) -> str:
         """Returns the text before the prompt."""
-        text = b""
-        deadline = time.monotonic() + timeout_s
-        while not text.endswith(_PROMPT):
-            self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
-            try:
-                came = self._socket.recv(65536)
-            except TimeoutError:
-                self._daemon.check()
-                raise ProvisionError(self._daemon.late(f"has not sent {what}", timeout_s)) from None
-            except OSError:
-                came = b""
-            if not came:
-                self._daemon.wait_until(lambda: False, failure="closed its command line and did not end", timeout_s=1.0)
-            text += came
+        try:
+            text = read_answer(self._socket, lambda came: came.endswith(_PROMPT), time.monotonic() + timeout_s)
+        except TimeoutError:
+            self._daemon.check()
+            raise ProvisionError(self._daemon.late(f"has not sent {what}", timeout_s)) from None
+        except OSError:
+            text = b""
+        if not text.endswith(_PROMPT):
+            self._daemon.wait_until(lambda: False, failure="closed its command line and did not end", timeout_s=1.0)
         return text.removesuffix(_PROMPT).decode(errors="replace").strip()
 
     def ask(self, line: str) -> str:

@@ -16,6 +16,7 @@ from pytest_icbench.driver.function.protocol import FunctionSpec
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary, query_version
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.answers import read_answer
 from pytest_icbench.host.host_session import HostSession
 
 #: Its name in ``--icbench-binary``.
@@ -197,9 +198,8 @@ def query_socket(path: Path, command: str) -> dict[str, Any]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_ANSWER_S)
         connection.connect(str(path))
-        with connection.makefile("rwb") as stream:
-            for request in ({"version": _PROTOCOL}, {"command": command}):
-                stream.write(json.dumps(request).encode() + b"\n")
-                stream.flush()
-                answer: dict[str, Any] = json.loads(stream.readline())
-    return answer
+        for request in ({"version": _PROTOCOL}, {"command": command}):
+            deadline = time.monotonic() + _ANSWER_S
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            text = read_answer(connection, lambda came: came.endswith(b"\n"), deadline)
+    return dict(json.loads(text))

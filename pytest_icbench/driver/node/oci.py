@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.node.cgroups import end_group
@@ -215,7 +216,8 @@ class OciNode(ContainerNode):
 
 def read_version(program: str) -> str:
     """Returns name and version of a program: ``runc 1.1.5``. Raises ProvisionError."""
-    words = run([program, "--version"], timeout_s=TIMEOUT_S).stdout.split()
+    with TemporaryDirectory() as root:  # crun makes the directory of its containers, to print it
+        words = run([program, "--root", root, "--version"], timeout_s=TIMEOUT_S).stdout.split()
     return f"{program} {words[2]}" if len(words) > 2 else program
 
 

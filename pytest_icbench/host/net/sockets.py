@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import socket
@@ -14,12 +15,12 @@ from pathlib import Path
 from typing import Self
 
 from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host.answers import Unanswered, left_s, read_answer
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.model.rig import Question
 
 #: State of a socket in /proc/net/tcp that listens, and in /proc/net/udp of one without a peer.
 _LISTENS = {"tcp": "0A", "udp": "07"}
-_CHUNK = 65536
 
 
 def is_listening(pid: int, where: str) -> bool:
@@ -61,24 +62,22 @@ def ask(netns: str, address: str, question: Question) -> str:
     """
     port, length, via, limit_s = question.port, question.length, question.via, question.timeout_s
     deadline = time.monotonic() + limit_s
-    answer = b""
     try:
         with enter_netns(netns):  # a socket stays in the namespace in which it was made
             opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM if via == "udp" else socket.SOCK_STREAM)
         with opened as plain:
             plain.settimeout(limit_s)
             plain.connect((address, port))
+            plain.settimeout(left_s(deadline))
             talk = _unchecked().wrap_socket(plain) if via == "tls" else plain
             with talk:
+                talk.settimeout(left_s(deadline))
                 talk.sendall(question.request.encode("latin-1"))
-                while (not length or len(answer) < length) and not (via == "udp" and answer):
-                    talk.settimeout(max(deadline - time.monotonic(), 0.001))
-                    data = talk.recv(_CHUNK)
-                    if not data:
-                        break
-                    answer += data
-    except TimeoutError:
-        came = f"only {len(answer)} bytes came: {answer[:40]!r}" if answer else "nothing came"
+                enough = length or (1 if via == "udp" else math.inf)
+                answer = read_answer(talk, lambda came: len(came) >= enough, deadline)
+    except TimeoutError as error:
+        begun = error.came if isinstance(error, Unanswered) else b""
+        came = f"only {len(begun)} bytes came: {begun[:40]!r}" if begun else "nothing came"
         asked = repr(question.request[:20])
         raise WorkloadError(
             f"the server at {address} port {port} has not answered {asked} within {limit_s:g} s; {came}"
@@ -141,6 +140,8 @@ class Echo:
             packet, (sender, _) = self._socket.recvfrom(2048)
             if sender == ip and parse_echo_reply(packet) == identity:
                 return True
+            if time.monotonic() >= deadline:  # other hosts' packets may never end
+                break
         return False
 
     def close(self) -> None:

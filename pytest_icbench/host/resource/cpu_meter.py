@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_icbench.errors import IcbenchError
+from pytest_icbench.host.answers import read_answer
 from pytest_icbench.host.process import Process, Spawner
 from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.model.cpu_state import CpuPair, CpuState
@@ -106,16 +105,12 @@ class CpuMeter:
         assert process.stdout is not None
         with suppress(BrokenPipeError):  # the reason shows when its end is read
             process.stdin.write(text.encode())
-        poller = select.poll()
-        poller.register(process.stdout, select.POLLIN)
-        answer = b""
-        while not answer.endswith(b"\n"):
-            if not poller.poll(1000 * max(0.0, deadline - time.monotonic())):
-                raise TimeoutError(f"no answer within {timeout_s:g} s")
-            part = os.read(process.stdout.fileno(), 65536)
-            if not part:
-                raise BrokenPipeError(f"it has ended ({process.tail(1) or 'its log is empty'})")
-            answer += part
+        try:
+            answer = read_answer(process.stdout, lambda came: came.endswith(b"\n"), deadline)
+        except TimeoutError:
+            raise TimeoutError(f"no answer within {timeout_s:g} s") from None
+        if not answer.endswith(b"\n"):
+            raise BrokenPipeError(f"it has ended ({process.tail(1) or 'its log is empty'})")
         return answer.decode(errors="replace")
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.process import run
+from pytest_icbench.model.text_files import read_bytes
 from pytest_icbench.testbed.remote.connection import CONNECT_S, other_package
 from pytest_icbench.testbed.remote.ssh_command import OPTIONS, SSH_FAILED, explain
 
@@ -40,9 +41,15 @@ def lead_to_benchmarks(arguments: Iterable[str]) -> bool:
     The ssh of other workers is left alone: it may ask for a password.
     """
     return any(
-        "icbench" in argument or any(b"icbench" in file.read_bytes() for file in _sources(argument))
-        for argument in arguments
+        "icbench" in argument or any(b"icbench" in _read(file) for file in _sources(argument)) for argument in arguments
     )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except (OSError, ValueError):  # no source, so pytest does not read it either
+        return b""
 
 
 def _sources(argument: str) -> Iterator[Path]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,13 +16,16 @@ from xdist.workermanage import parse_tx_spec_config
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import UsageError
+from pytest_icbench.host.host_session import RUN_DIR
+from pytest_icbench.host.recover import recover
 from pytest_icbench.model.case_id import is_case
 from pytest_icbench.plugin.run_files import RunFiles, hide_names
-from pytest_icbench.plugin.usage import REFUSAL, refuse_rounds, usage_errors
+from pytest_icbench.plugin.usage import REFUSAL, refuse_rounds, report_errors, usage_errors
 from pytest_icbench.plugin.xdist import ssh
 from pytest_icbench.plugin.xdist.scheduler import HostScheduling
 from pytest_icbench.store.run_directory import TestRecord
 from pytest_icbench.store.transfer import RunMerger
+from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from pytest_icbench.version import package_version
 
 #: The end of the traceback of a worker that failed before it collected tests.
@@ -203,6 +207,7 @@ class ControllerHooks:
         self._benchmarks = False
         self._replaces = replaces_workers(config, given=self._given)
         self._workers: Workers | None = None
+        self._lost_here = False
 
     def workers(self) -> Workers:
         """Returns the workers of this controller."""
@@ -253,12 +258,26 @@ class ControllerHooks:
         """Forgets a worker that has ended. Ends the session if it refused to begin or its host is out of reach."""
         if self._workers is not None:
             self._workers.forget(node)
+            self._lost_here = self._lost_here or (bool(error) and host_key(node.gateway.spec) == "here")
         if (reason := refusal(node, error)) is not None:
             raise pytest.UsageError(reason)
         if not (error and self._benchmarks and self._replaces):
             return
         if (reason := ssh.explain_unreachable(node.gateway.spec)) is not None:
             pytest.exit(reason)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Undoes what a worker that was lost on this host has left, if no successor has done it."""
+        if not self._lost_here or os.geteuid() != 0:
+            return
+        lines: list[str] = []
+        with report_errors(lines.append):
+            recovery = recover(RUN_DIR, UNDO_KINDS)
+            lines += recovery.sentences() + recovery.failures + recovery.refused
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        for line in lines if reporter is not None else ():
+            reporter.write_line(f"\nicbench: after a lost worker: {line}")
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Returns the scheduler that sends benchmarks to hosts by their rigs, unless ``--dist`` asks for another."""

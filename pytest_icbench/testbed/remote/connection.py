@@ -18,6 +18,7 @@ from typing import Any
 
 from pytest_icbench import errors
 from pytest_icbench.errors import ConnectionLost, IcbenchError, ProvisionError, UsageError, WorkloadError
+from pytest_icbench.model.calls import Call
 from pytest_icbench.model.codec import DamagedData, from_json
 from pytest_icbench.testbed.remote import ssh_command
 from pytest_icbench.version import package_version
@@ -281,6 +282,14 @@ class Connection:
             self._group.terminate(timeout=wait_s)
         for file in (self.wake, *self._files):
             os.close(file)
+
+
+def decode_answer(call: Call, data: Any) -> Any:
+    """Returns what a call returned at the other end. Raises DamagedData that names that end."""
+    try:
+        return call.decode_result(data)
+    except DamagedData as error:
+        raise DamagedData(f"on the remote host: {error}: install the same pytest-icbench there") from None
 
 
 def decode_error(data: dict[str, Any]) -> IcbenchError:

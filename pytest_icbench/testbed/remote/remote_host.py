@@ -25,7 +25,7 @@ from pytest_icbench.model.codec import encode
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.case_rig import Rig
-from pytest_icbench.testbed.remote.connection import Connection
+from pytest_icbench.testbed.remote.connection import Connection, decode_answer
 from pytest_icbench.testbed.remote.host_calls import HostCalls, SwitchQuestion
 from pytest_icbench.testbed.remote.remote_rig import RemoteRig
 from pytest_icbench.version import package_version
@@ -42,9 +42,8 @@ class RemoteCalls(HostCalls):
         self._connection = connection
 
     def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        return call.decode_result(
-            self._connection.call(call.name, *call.encode_arguments(call.bind(arguments, keywords)))
-        )
+        answer = self._connection.call(call.name, *call.encode_arguments(call.bind(arguments, keywords)))
+        return decode_answer(call, answer)
 
 
 class RemoteHost:

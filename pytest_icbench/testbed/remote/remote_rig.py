@@ -14,7 +14,7 @@ from pytest_icbench.model.calls import Call
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, RigCalls, RigFacts, RigSpec
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.host_rig import HostPart, HostRig
-from pytest_icbench.testbed.remote.connection import CALL_S, Connection, Reply
+from pytest_icbench.testbed.remote.connection import CALL_S, Connection, Reply, decode_answer
 from pytest_icbench.testbed.remote.host_calls import HOST_CALLS, RIG_CALLS, BuildAnswer
 
 #: How much longer than its timeout a remote poll may take, in seconds.
@@ -37,7 +37,7 @@ class RemoteRig(RigCalls):
 
     def prepared(self, reply: Reply) -> RigFacts:
         """Returns what ``HostRig.prepare`` returns, and raises what it raises."""
-        built: BuildAnswer = HOST_CALLS["build"].decode_result(self.connection.result(reply))
+        built: BuildAnswer = decode_answer(HOST_CALLS["build"], self.connection.result(reply))
         self._id = built.rig
         return built.facts
 
@@ -49,7 +49,7 @@ class RemoteRig(RigCalls):
 
     def result(self, call: Call, reply: Reply, timeout_s: float = CALL_S) -> Any:
         """Returns what a call that was begun returns. Raises what it raises."""
-        return call.decode_result(self.connection.result(reply, timeout_s))
+        return decode_answer(call, self.connection.result(reply, timeout_s))
 
     def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         return self.result(call, self.begin(call, call.bind(arguments, keywords)))

@@ -28,7 +28,7 @@ from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.host_session import RUN_DIR, HostSession, SessionOptions
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.frequency import prepare_cpus
-from pytest_icbench.host.signals import shield_signals
+from pytest_icbench.host.signals import SignalGuard, shield_signals
 from pytest_icbench.model.placement import Placement, Policy
 from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.testbed.cpu_placement import plan, plan_given, resolve_auto
@@ -177,6 +177,8 @@ class Server:
     def run(self) -> None:
         """Answers calls until the channel ends, or the other side is silent for ``SILENCE_S`` seconds."""
         self._channel.setcallback(self._hear, endmarker=None)
+        guard = SignalGuard()
+        guard.install()
         try:
             while (message := self._calls.get(timeout=SILENCE_S)) is not None:
                 if message == ALIVE:
@@ -188,6 +190,7 @@ class Server:
         finally:
             with shield_signals(), suppress(IcbenchError):  # what remains is in the journal
                 self._end.give_back()
+            guard.restore()
 
     def _quiet(self) -> None:
         """Leaves ``wake`` readable only if there is another call."""

@@ -90,6 +90,16 @@ def test_a_closed_pipe_is_no_traceback() -> None:
     assert done.stdout in ("0\n", "1\n")
 
 
+@pytest.mark.parametrize(("output", "code", "said"), [(">&-", 0, ""), (">/dev/full", 2, "No space left on device")])
+def test_an_output_that_takes_nothing_is_no_traceback(output: str, code: int, said: str) -> None:
+    script = f'exec "$@" {output}'
+    argv = ["sh", "-c", script, "sh", sys.executable, "-m", "pytest_icbench.cli", "topology", "2vs2"]
+    done = subprocess.run(argv, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert done.stderr.count("\n") == bool(said)
+
+
 @pytest.mark.parametrize("arguments", [[], ["--remote"], ["--switch-cores", "0"]])
 def test_a_topology_is_written_that_can_be_used(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

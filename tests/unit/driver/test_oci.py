@@ -13,7 +13,7 @@ import pytest
 
 from pytest_icbench.driver.node import oci
 from pytest_icbench.driver.node.container import Device, HostAccess, Skeleton, format_page_size
-from pytest_icbench.driver.node.oci import OciNode, bundle_config, find_runtime
+from pytest_icbench.driver.node.oci import OciNode, bundle_config, find_runtime, read_version
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.cgroup_layout import Hierarchy, Layout
@@ -103,3 +103,14 @@ def test_a_call_of_a_runtime_that_hangs_is_ended_with_a_sentence(
     with pytest.raises(ProvisionError, match=r"^container icbx-n: .*runc start has not ended within 0\.3 s and was"):
         node._call("start", "icbx-n")
     assert not Path(f"/proc/{pid.read_text().strip()}").exists()
+
+
+def test_asking_crun_for_its_version_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It makes the directory of its containers to print it, /run/crun unless it is given another one."""
+    default, program = tmp_path / "run" / "crun", tmp_path / "crun"
+    script = f'root={default}\n[ "$1" = --root ] && root=$2\nmkdir -p $root\necho crun version 1.14\n'
+    program.write_text(f"#!/bin/sh\n{script}")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert read_version("crun") == "crun 1.14"
+    assert not default.exists()

@@ -146,17 +146,19 @@ def test_what_this_version_does_not_understand_of_itself_is_to_be_undone_by_hand
 
 #: Lines as no session writes them, with what is told about each.
 ODD_LINES = {
-    '{"entry":2,"kind":"note"}': "line 3 of its journal: data is missing",
-    '{"entry":"2","kind":"note","data":{}}': "line 3 of its journal: entry: expected an integer, found '2'",
-    '{"entry":2,"kind":["note"],"data":{}}': "line 3 of its journal: kind: expected a string, found ['note']",
-    '{"entry":2,"kind":"note","data":null}': "line 3 of its journal: data: expected an object, found None",
-    '{"entry":2,"kind":"note","data":[1]}': "line 3 of its journal: data: expected an object, found [1]",
+    '{"entry":2,"kind":"note"}': "line 3 of {path}: data is missing",
+    '{"entry":"2","kind":"note","data":{}}': "line 3 of {path}: entry: expected an integer, found '2'",
+    '{"entry":2,"kind":["note"],"data":{}}': "line 3 of {path}: kind: expected a string, found ['note']",
+    '{"entry":2,"kind":"note","data":null}': "line 3 of {path}: data: expected an object, found None",
+    '{"entry":2,"kind":"note","data":[1]}': "line 3 of {path}: data: expected an object, found [1]",
     '{"entry":2,"kind":"note","data":{}}': "note {}: name is missing",
     '{"entry":2,"kind":"typed","data":{"name":null}}': "typed {'name': None}: name: expected a string, found None",
     '{"entry":2,"kind":"moved\\u001b","data":{"\\ud800":1}}': "'moved\\x1b' {'\\ud800': 1}: its kind is unknown",
-    '{"done":[2]}': "line 3 of its journal: done: expected an integer, found [2]",
-    "[" * 100_000: "line 3 of its journal: nested too deeply",
-    "5": "line 3 of its journal: expected an object, found 5",
+    '{"done":[2]}': "line 3 of {path}: done: expected an integer, found [2]",
+    "[" * 100_000: "line 3 of {path}: nested too deeply",
+    "5": "line 3 of {path}: expected an object, found 5",
+    '{"entry":2,"kind":"no': "line 3 of {path}: damaged, not valid JSON",
+    "\0" * 30: "line 3 of {path}: damaged, not valid JSON",
 }
 
 
@@ -175,9 +177,9 @@ def test_an_odd_line_is_reported_and_all_else_is_undone(tmp_path: Path, undone: 
     assert undone == ["c", "a", "a"]
     assert recovery.failures == []
     (refusal,) = recovery.refused
+    told = ODD_LINES[line].replace("{path}", str(tmp_path / "aaaaaa" / "journal"))
     assert refusal == (
-        f"session aaaaaa: this version cannot undo {ODD_LINES[line]}:"
-        " run `icbench recover` of the pytest-icbench that made it"
+        f"session aaaaaa: this version cannot undo {told}: run `icbench recover` of the pytest-icbench that made it"
     )
     assert recovery.undone == {"bbbbbb": 1}
     recovery = recover(tmp_path, KINDS, forget=True)
@@ -228,6 +230,37 @@ def test_the_entries_of_another_boot(tmp_path: Path, undone: list[str]) -> None:
     assert again.undo_all() == []
     assert undone == ["a directory"]
     assert again.pending() == []
+
+
+def test_a_forked_child_records_and_undoes_nothing(tmp_path: Path, undone: list[str]) -> None:
+    log = Journal(tmp_path / "journal", KINDS)
+    number = log.record("note", name="a")
+    before = log.path.read_bytes()
+    child = os.fork()
+    if child == 0:
+        failed = 1
+        try:
+            with pytest.raises(ProvisionError, match=rf"forked from process {os.getppid()}, .*leave --forked out$"):
+                log.record("note", name="b")
+            log.done(number)
+            assert log.undo_all() == []
+            assert undone == []
+            failed = 0
+        finally:
+            os._exit(failed)
+    assert os.waitpid(child, 0)[1] == 0
+    assert log.path.read_bytes() == before
+    assert log.undo_all() == []
+    assert undone == ["a"]
+
+
+def test_a_journal_that_is_no_file_is_named_and_can_be_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "aaaaaa").mkdir(mode=0o700)
+    os.mkfifo(tmp_path / "aaaaaa" / "journal")
+    (failure,) = recover(tmp_path, KINDS).failures
+    assert f"{tmp_path / 'aaaaaa'} cannot be read (not a regular file)" in failure
+    recover(tmp_path, KINDS, forget=True)
+    assert not (tmp_path / "aaaaaa").exists()
 
 
 def test_numbers_go_on_after_reopening(tmp_path: Path) -> None:

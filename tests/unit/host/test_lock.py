@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.host.lock import HostLock, SessionBusyError
+from pytest_icbench.host.lock import (
+    SEVERAL_HOSTS_VARIABLE,
+    HostLock,
+    SessionBusyError,
+    lock_kernel,
+    unlock_kernel,
+)
 
 _HOLD = """
 import os, sys, time
@@ -109,6 +115,61 @@ def test_an_ordinary_user_cannot_open_the_lock(tmp_path: Path) -> None:
     lock.release()
     assert opened[control] == ""
     assert "PermissionError" in opened[lock.path]
+
+
+_CONTAINER = ["unshare", "--mount", "--net", "--pid", "--ipc", "--uts", "--cgroup", "--fork", "--kill-child"]
+_LOCK_KERNEL = """
+import os, sys, time
+from pytest_icbench.host.lock import lock_kernel, unlock_kernel
+fd = lock_kernel(["debugfs"])  # sessions on this host use another one
+if os.fork() == 0:  # as LXC's monitor
+    time.sleep(60)
+print(fd is not None, flush=True)
+sys.stdin.readline()
+unlock_kernel(fd)
+print("released", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and file systems need root: run pytest as root")
+def test_containers_of_a_host_share_a_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SEVERAL_HOSTS_VARIABLE, raising=False)
+    mounts = Path("/proc/mounts").read_text()
+    other = subprocess.Popen(
+        [*_CONTAINER, sys.executable, "-c", _LOCK_KERNEL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        with pytest.raises(SessionBusyError, match=r"another icbench session .* with another /run \(process \d+\)"):
+            lock_kernel(["debugfs"])
+        hidden = subprocess.run(
+            [*_CONTAINER, "--mount-proc", sys.executable, "-c", _LOCK_KERNEL],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "its process is not visible here" in hidden.stderr
+        monkeypatch.setenv(SEVERAL_HOSTS_VARIABLE, "1")
+        assert lock_kernel(["debugfs"]) is None
+        monkeypatch.delenv(SEVERAL_HOSTS_VARIABLE)
+        other.stdin.write("\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "released\n"
+        unlock_kernel(lock_kernel(["debugfs"]))  # although a forked child keeps the descriptor
+    finally:
+        other.kill()
+        other.communicate()
+    assert Path("/proc/mounts").read_text() == mounts
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="capabilities are dropped: run pytest as root")
+def test_without_the_right_to_mount_there_is_no_lock_and_no_error() -> None:
+    script = "from pytest_icbench.host.lock import lock_kernel; print(lock_kernel(['debugfs']))"
+    dropped = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", sys.executable, "-c", script]
+    assert subprocess.run(dropped, capture_output=True, text=True, check=True).stdout == "None\n"
 
 
 def test_many_processes_get_it_one_by_one(tmp_path: Path) -> None:

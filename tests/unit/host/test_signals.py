@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import faulthandler
+import os
+import resource
 import signal
 import subprocess
 import sys
@@ -34,7 +37,7 @@ _SHIELDED = "guard.restore(); s = shield_signals(); s.__enter__(); time.sleep(0.
 
 
 @pytest.mark.parametrize("clean_up", [_PLAIN, _SHIELDED])
-@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_second_signal_does_not_cut_the_clean_up_short(first: signal.Signals, clean_up: str) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", _RUN.format(clean_up=clean_up)],
@@ -54,6 +57,72 @@ def test_a_second_signal_does_not_cut_the_clean_up_short(first: signal.Signals, 
     assert out == "clean\n"
     assert "icbench: cleaning up" in err
     assert process.returncode == 0
+
+
+def _ends_a_process(number: int) -> bool:
+    """Whether a child that does nothing about a signal is ended by it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if number not in (signal.SIGKILL, signal.SIGSTOP):
+                signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, os.WUNTRACED)
+    if os.WIFSTOPPED(status):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def test_every_signal_that_would_end_a_process_cleans_up() -> None:
+    """But for those that report a fault of this process, SIGKILL, and what Python ignores."""
+    faults = {"SEGV", "BUS", "FPE", "ILL", "ABRT", "TRAP", "SYS", "KILL"}
+    excluded = {getattr(signal, f"SIG{name}") for name in faults} | {signal.SIGPIPE, signal.SIGXFSZ}
+    ending = [number for number in signal.valid_signals() if number not in excluded and _ends_a_process(number)]
+    assert {signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGXCPU, signal.SIGRTMAX} <= set(ending)
+    for number in ending:
+        before = signal.getsignal(number)
+        with SignalGuard() as guard, pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        assert guard.received == number
+        assert signal.getsignal(number) == before
+
+
+def test_what_others_have_decided_about_a_signal_stays() -> None:
+    """As nohup ignores SIGHUP, pytest-timeout handles SIGALRM, and faulthandler handles SIGUSR1 below Python."""
+    seen: list[int] = []
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN), signal.signal(signal.SIGALRM, lambda n, _: seen.append(n))
+    faulthandler.register(signal.SIGUSR1, file=2)
+    try:
+        with SignalGuard() as guard:
+            for number in (signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1):
+                signal.raise_signal(number)
+            with shield_signals():
+                signal.raise_signal(signal.SIGALRM)  # its exception would cut the clean-up short
+            with defer_signals():
+                signal.raise_signal(signal.SIGALRM)
+                assert seen == [signal.SIGALRM]
+        assert guard.received is None
+        assert seen == [signal.SIGALRM] * 2
+    finally:
+        faulthandler.unregister(signal.SIGUSR1)
+        for number, handler in zip((signal.SIGHUP, signal.SIGALRM), before, strict=True):
+            signal.signal(number, handler)
+
+
+def test_a_forked_child_ends_as_it_would_without_the_guard() -> None:
+    with SignalGuard() as guard:
+        child = os.fork()
+        if child == 0:
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+    assert guard.received is None
 
 
 def test_a_later_wish_counts_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from pytest_icbench.model.toml import read
 
 def test_a_file_is_read_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
-    content = 'name = "ü"\r\nn = 1\r\n'.encode()
+    content = 'name = "ü"\nn = 1\n'.encode()
     path.write_bytes(content)
     file = read(path)
     assert (file.path, file.data) == (path, {"name": "ü", "n": 1})

@@ -23,6 +23,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from pytest_icbench.store import baselines
 from pytest_icbench.store.baselines import SCHEMA, format_baseline, parse_baseline
+from pytest_icbench.store.run_directory import replace_file
 from tests.baselines import HOST, entry, launch, measured
 
 _NUMBER = st.floats(allow_nan=False, allow_infinity=False)
@@ -184,7 +185,7 @@ def test_a_damaged_file_is_neither_read_nor_overwritten(tmp_path: Path) -> None:
         with pytest.raises(DamagedData, match=str(path)):
             action()
     assert path.read_bytes() == before
-    path.write_bytes(b"\xff\xfe")
+    path.write_bytes(b"\xfe")
     with pytest.raises(UsageError, match=f"{path} cannot be read"):
         baselines.load(tmp_path, "main")
 
@@ -217,7 +218,7 @@ def test_the_new_file_is_on_the_disk_before_it_takes_the_name(tmp_path: Path, mo
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(Path, "replace", noted_rename)
-    baselines.replace_file(tmp_path / "a", "text")
+    replace_file(tmp_path / "a", "text")
     assert done == ["fsync", "rename", "fsync"]
 
 

@@ -21,7 +21,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.store import baselines
 from pytest_icbench.store.baselines import host_name
 from pytest_icbench.store.raw import raw_directory, write_raw
-from pytest_icbench.store.run_directory import RunInfo, append_line, create_run, run_name
+from pytest_icbench.store.run_directory import RunInfo, append_line, create_run, explain_stale_latest, run_name
 from pytest_icbench.store.transfer import RunMerger
 from tests.measurements import measurement
 
@@ -38,6 +38,7 @@ def test_a_run_has_utc_time_and_process_in_its_name() -> None:
 
 def test_latest_points_to_the_newest(tmp_path: Path) -> None:
     first = create_run(tmp_path / "reports", "a")
+    assert explain_stale_latest(tmp_path / "reports") is None
     assert (tmp_path / "reports" / "latest").resolve() == first
     second = create_run(tmp_path / "reports", "b")
     assert (tmp_path / "reports" / "latest").resolve() == second
@@ -47,6 +48,7 @@ def test_latest_points_to_the_newest(tmp_path: Path) -> None:
 def test_somebodys_own_directory_named_latest_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "latest").mkdir()
     create_run(tmp_path, "a")
+    assert f"{tmp_path / 'latest'} is a directory" in str(explain_stale_latest(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "latest"]
     assert not (tmp_path / "latest").is_symlink()
 

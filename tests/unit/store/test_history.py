@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -55,6 +56,17 @@ def test_what_was_appended_is_read_again(tmp_path: Path) -> None:
     assert troubles == []
     assert [entry.at for entry in found] == [1000.0, 2000.0, 3000.0]
     assert found[0] == ENTRY
+
+
+@pytest.mark.parametrize("kind", ["fifo", "/dev/full", "/dev/zero"])
+def test_what_is_no_file_is_refused_before_a_run_and_by_its_end(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "history"
+    os.mkfifo(file) if kind == "fifo" else file.symlink_to(kind)
+    for use in (newest_at, read):
+        with pytest.raises(UsageError, match=f"history {file} cannot be read .not a regular file"):
+            use(file)
+    with pytest.raises(ProvisionError, match=f"history {file} cannot be written .not a regular file"):
+        append(file, [ENTRY])
 
 
 def test_an_unfinished_line_costs_itself_alone(tmp_path: Path) -> None:

@@ -86,6 +86,13 @@ def test_a_torn_last_line_is_none(launch: RunningLaunch) -> None:
     assert everything(launch)[0] == [(0, "whole")]
 
 
+@pytest.mark.parametrize("end", ["", "\n"], ids=["one line", "lines"])
+def test_a_process_that_writes_without_end_is_named(launch: RunningLaunch, end: str) -> None:
+    begin(launch, process(0, f"while True: sys.stdout.write('x' * 65535 + {end!r})"))
+    with pytest.raises(WorkloadError, match=r"python\S* of endpoint 0 writes without end: \d+ MiB so far"):
+        everything(launch, timeout_s=20)
+
+
 def test_poll_returns_when_something_is_said(launch: RunningLaunch) -> None:
     begin(launch, process(0, "time.sleep(0.3); print('a'); time.sleep(60)"))
     began = time.monotonic()

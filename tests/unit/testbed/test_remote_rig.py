@@ -330,3 +330,18 @@ def test_a_rig_in_turn_exists_only_while_it_runs(monkeypatch: pytest.MonkeyPatch
     rig.pause()
     rig.resume()
     assert built == ["built"]
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "why"),
+    [("end", 0, "end: expected null, found 0"), ("plan", {"policy": 1}, "plan: "), ("identity", [], "identity: ")],
+)
+def test_an_odd_answer_names_the_host_and_the_remedy(call: str, answer: Any, why: str) -> None:
+    from pytest_icbench.model.codec import DamagedData
+    from pytest_icbench.testbed.remote.connection import decode_answer
+    from pytest_icbench.testbed.remote.host_calls import HOST_CALLS, RIG_CALLS
+
+    with pytest.raises(DamagedData) as caught:
+        decode_answer({**HOST_CALLS, **RIG_CALLS}[call], answer)
+    assert str(caught.value).startswith(f"on the remote host: {why}")
+    assert "install the same pytest-icbench there" in str(caught.value)

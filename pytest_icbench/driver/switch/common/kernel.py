@@ -15,6 +15,7 @@ from pytest_icbench.driver.switch.protocol import NODE_INTERFACE as NODE_INTERFA
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
 from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host import rights
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import CLONE_NEWNET, enter_netns, save_netns, unshare
 from pytest_icbench.host.net import ethtool, links
@@ -77,10 +78,10 @@ def probe_links(*kinds: str) -> str:
                         attributes = {"vxlan_id": 1}
                     route.link("add", ifname="probe0", kind=kind, **attributes)
         except (NetlinkError, OSError) as error:
-            reason = os.strerror(error.code) if isinstance(error, NetlinkError) else error.strerror
+            code = error.code if isinstance(error, NetlinkError) else error.errno
+            remedy = rights.remedy_of(code, _remedy(kind, _KERNEL_OPTIONS[kind]))
             raise Unsupported(
-                f"this kernel cannot make links of kind {kind} ({reason}): load its module (modprobe {kind}) or use a"
-                f" kernel that has it ({_KERNEL_OPTIONS[kind]}), as the guest of `make test-paths` does"
+                f"this kernel cannot make links of kind {kind} ({os.strerror(code or 0)}): {remedy}"
             ) from None
     return kernel_release()
 
@@ -98,10 +99,15 @@ def probe_device(path: str, user: str, module: str, option: str) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
-        raise Unsupported(
-            f"{user} takes {path}, which cannot be opened ({error.strerror}): load its module (modprobe {module}) or"
-            f" use a kernel that has it ({option}), as the guest of `make test-paths` does"
-        ) from None
+        remedy = rights.remedy_of(error.errno, _remedy(module, option))
+        raise Unsupported(f"{user} takes {path}, which cannot be opened ({error.strerror}): {remedy}") from None
+
+
+def _remedy(module: str, option: str) -> str:
+    return (
+        f"load its module (modprobe {module}) or use a kernel that has it ({option}), as the guest of `make test-paths`"
+        " does"
+    )
 
 
 @contextmanager

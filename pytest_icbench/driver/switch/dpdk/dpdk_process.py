@@ -24,6 +24,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
 )
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
+from pytest_icbench.host.answers import ANSWER_MAX_BYTES
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import ProcessPlace
 from pytest_icbench.model.endpoint import Endpoint
@@ -211,7 +212,7 @@ def query(path: Path, *commands: str) -> list[Any]:
             client.settimeout(_TIMEOUT_S)
             client.connect(str(path))
             greeting = json.loads(client.recv(65536))
-            size = int(greeting["max_output_len"])
+            size = min(int(greeting["max_output_len"]), ANSWER_MAX_BYTES)
             for command in commands:
                 client.sendall(command.encode())
                 answers.append(json.loads(client.recv(size))[command.partition(",")[0]])

@@ -20,6 +20,7 @@ from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchSpec
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.answers import ANSWER_MAX_BYTES
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.switch_traits import Kind
@@ -211,7 +212,7 @@ class TestPmd(dpdk_process.PortForwarder):
         question.write(b"show fwd stats all\n")
         question.flush()
         output, deadline = b"", time.monotonic() + _ANSWER_S
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and len(output) < ANSWER_MAX_BYTES:
             output += answer.read(65536) or b""
             if _PROMPT.search(output):
                 return output

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import select
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from pytest_icbench.driver.switch.common import userspace_ports
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.protocol import Busy, PortCounters
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.answers import Unanswered, read_answer
 
 #: Seconds within which it has to answer. It reads requests after each round of polls.
 ANSWER_S = 5.0
@@ -151,30 +150,22 @@ class Forwarder:
 
     def _line(self, kind: str, timeout_s: float) -> dict[str, Any]:
         """Returns its next line of a type and skips others. Raises ProvisionError if there is none."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            head, newline, rest = self._rest.partition(b"\n")
-            if newline:
-                self._rest = rest
-                line = json.loads(head)
-                if line["type"] == kind:
-                    return dict(line)
-                continue
-            if not self._read(deadline):
-                self.daemon.check()
-                raise ProvisionError(self.daemon.late(f"did not say {kind}", timeout_s))
-
-    def _read(self, deadline: float) -> bool:
-        """Waits for its output and reads it. Returns False at the deadline. Raises ProvisionError at its end."""
-        pipe = self.daemon.process.stdout
+        deadline, pipe = time.monotonic() + timeout_s, self.daemon.process.stdout
         assert pipe is not None
-        poller = select.poll()
-        poller.register(pipe, select.POLLIN)
-        if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            return False
-        data = os.read(pipe.fileno(), 65536)
-        if not data:
-            # Its output ends shortly before the process.
-            self.daemon.wait_until(lambda: False, failure="closed its output and did not end", timeout_s=1.0)
-        self._rest += data
-        return True
+        late = False
+        while not late:
+            late = time.monotonic() >= deadline
+            try:
+                text = read_answer(pipe, lambda came: b"\n" in came, deadline, self._rest)
+            except OSError as error:  # too late, or too long
+                self._rest = error.came if isinstance(error, Unanswered) else b""
+                break
+            head, newline, self._rest = text.partition(b"\n")
+            if not newline:
+                # Its output ends shortly before the process.
+                self.daemon.wait_until(lambda: False, failure="closed its output and did not end", timeout_s=1.0)
+            line = json.loads(head)
+            if line["type"] == kind:
+                return dict(line)
+        self.daemon.check()
+        raise ProvisionError(self.daemon.late(f"did not say {kind}", timeout_s))

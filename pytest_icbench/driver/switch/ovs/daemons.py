@@ -18,10 +18,10 @@ from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Busy, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.answers import read_answer
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
 
-_CHUNK = 65536
 _FLOW = re.compile(r"\bn_packets=(\d+),.*\bin_port=(\d+)")
 _DESCRIBED = re.compile(r"^\s*(\w+)\(.*\): addr:")
 _PORT = re.compile(r"^\s*port\s+(\S+?):")
@@ -85,20 +85,21 @@ def open_request(path: Path, command: str, *arguments: str, timeout_s: float) ->
 
 
 def _read(connection: socket.socket, deadline: float) -> dict[str, object]:
-    """Reads one JSON object, which ends with a brace. Raises OSError."""
-    text = b""
-    while True:
-        connection.settimeout(max(deadline - time.monotonic(), 0.001))
-        more = connection.recv(_CHUNK)
-        if not more:
-            raise ConnectionError("it has hung up")
-        text += more
-        if text.rstrip().endswith(b"}"):
-            try:
-                answer = json.loads(text)
-            except ValueError:
-                continue  # the brace is inside the object
-            return dict(answer)
+    """Reads one JSON object. Raises OSError."""
+    try:
+        return dict(json.loads(read_answer(connection, _is_object, deadline)))
+    except (ValueError, TypeError):
+        raise ConnectionError("it has hung up") from None
+
+
+def _is_object(text: bytearray) -> bool:
+    if not text.rstrip().endswith(b"}"):
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return False  # the brace is inside the object
+    return True
 
 
 def parse_flows(text: str) -> dict[int, int]:

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What root may not do in a container that was not started for it, and how each kind of runner grants it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+
+from pytest_icbench.host.cgroup_layout import Layout
+from pytest_icbench.host.root import Root
+
+#: Capabilities that every case needs: their bits, and what for (capabilities(7)).
+CAPABILITIES = {"CAP_NET_ADMIN": (12, "links"), "CAP_SYS_ADMIN": (21, "namespaces and mounts")}
+#: Where jobs run in containers, and what grants them all rights on the host.
+GRANTS: Mapping[str, str] = {
+    "Docker": "docker run --privileged --cgroupns host",
+    "Podman": "sudo podman run --privileged --cgroupns host",
+    "Kubernetes": "securityContext: {privileged: true}",
+    "GitLab": "privileged = true, in [runners.docker]",
+    "GitHub": "container: {options: --privileged --cgroupns host}",
+}
+REMEDY = f"run on the host itself, or in a privileged container ({'; '.join(map(': '.join, GRANTS.items()))})"
+_PAGES = "/sys/devices/system/node/node*/hugepages/hugepages-*/nr_hugepages"
+
+
+def missing_capabilities(root: Root) -> dict[str, str]:
+    """Returns the capabilities that this process lacks and every case needs, each with what for."""
+    for line in (root.read("/proc/self/status") or "").splitlines():
+        name, _, value = line.partition(":")
+        if name == "CapEff":
+            held = int(value, 16)
+            return {name: use for name, (bit, use) in CAPABILITIES.items() if not held >> bit & 1}
+    return {}
+
+
+def explain_missing_capabilities(root: Root) -> str | None:
+    """Returns why root here can measure nothing, and the remedy; None if it can."""
+    missing = missing_capabilities(root)
+    return _explain(missing, "no case can run") if missing else None
+
+
+def explain_missing_rights(root: Root) -> str | None:
+    """Returns all that root here may not do although cases need it, and the remedy; None if there is nothing."""
+    missing = missing_capabilities(root)
+    tops = [hierarchy.top for hierarchy in Layout.read(root).hierarchies]
+    if tops and not any(os.access(root.path(top), os.W_OK) for top in tops):
+        missing["the right to write /sys/fs/cgroup"] = "containers, precedence"
+    pages = root.glob(_PAGES)
+    if pages and not any(os.access(root.path(page), os.W_OK) for page in pages):
+        missing["the right to reserve huge pages below /sys"] = "DPDK"
+    return _explain(missing, "cases that need them are skipped or fail") if missing else None
+
+
+def _explain(missing: Mapping[str, str], effect: str) -> str:
+    named = ", ".join(f"{name} ({use})" for name, use in missing.items())
+    return f"root lacks {named} here, so {effect}: {REMEDY}"
+
+
+def remedy_of(code: int | None, otherwise: str) -> str:
+    """Returns the remedy of a refusal by the kernel: that of a missing right if this is one, else the other."""
+    return REMEDY if code in (errno.EPERM, errno.EACCES) else otherwise
+
+
+def is_initial_user_namespace(root: Root) -> bool:
+    """Whether root here is root of the host, and not of a user namespace."""
+    return (root.read("/proc/self/uid_map") or "0 0 4294967295").split() == ["0", "0", "4294967295"]
