@@ -53,9 +53,15 @@ class Sockperf(Application):
         if not (valid and mean and faults and most and set(_SHARES.values()) <= shares.keys()):
             raise unreadable(self.client, "summary", output)
         parts = {"mean_ns": mean[1], "max_ns": most[1], **{name: shares[share] for name, share in _SHARES.items()}}
+        times = {name: number(text, f"{name[:-3]} round trip", self.client) * 1e3 for name, text in parts.items()}
         return ClientFigures(
             operations=count(valid[2], "received messages", self.client),
             seconds=number(valid[1], "run time", self.client),
             errors=sum(count(text, "faults", self.client) for text in faults.groups()),
-            **{name: number(text, f"{name[:-3]} round trip", self.client) * 1e3 for name, text in parts.items()},
+            mean_ns=times["mean_ns"],
+            p50_ns=times["p50_ns"],
+            p90_ns=times["p90_ns"],
+            p99_ns=times["p99_ns"],
+            p99_9_ns=times["p99_9_ns"],
+            max_ns=times["max_ns"],
         )
