@@ -70,8 +70,8 @@ class Topology:
         allowed = _with_isolated(allowed_cpus(root, present), isolated, _granted(root))
         if not allowed & online & {*present}:
             raise ProvisionError(
-                f"this process may use CPUs {format_cpu_list(allowed)}, and {_CPU} has {format_cpu_list(online)} online:"
-                " lxcfs or a sandbox numbers them anew; start pytest where /sys is the host's"
+                f"this process may use CPUs {format_cpu_list(allowed)}, and {_CPU} has {format_cpu_list(online)}"
+                " online: lxcfs or a sandbox numbers them anew; start pytest where /sys is the host's"
             )
         nodes, kinds = _nodes(root), _kinds(root, present)
         cpus = []
