@@ -20,7 +20,7 @@ SOURCES_C = $(shell find workload benchmarks -name '*.[ch]' 2>/dev/null)
 export VENV PYTHON PACKAGES
 
 .DEFAULT_GOAL := install
-.PHONY: help install demo test test-all test-ci test-c test-unit test-host conformance test-dpdk test-sriov test-paths lint fuzz torture bench validate docs clean
+.PHONY: help install demo test test-all test-ci test-c test-unit test-host conformance test-lowest test-dpdk test-sriov test-paths lint fuzz torture bench validate docs clean
 
 help: ## this list
 	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
@@ -52,6 +52,9 @@ test-host: install ## containers, switches, packets, faults, slow ones too; need
 
 conformance: install ## what each switch does with frames, against what its driver declares; every port, 12 minutes (test-all has a short form); needs root
 	$(PYTEST) --pyargs pytest_icbench.conformance --icbench-port all $(ARGS)
+
+test-lowest: install ## unit tests with the lowest versions that pyproject.toml declares, then with the newest pytest
+	scripts/test-lowest.sh $(ARGS)
 
 test-dpdk: install ## the workload against the DPDK of Debian 12, 13 and unstable; needs root
 	scripts/test-dpdk.sh

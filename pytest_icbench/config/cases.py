@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.axes import Axes
 from pytest_icbench.config.capabilities import check_reach, select_socket_ports, select_supported
-from pytest_icbench.config.effective_settings import NAMES, as_text, parse_overrides
+from pytest_icbench.config.effective_settings import NAMES, parse_overrides
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.ranges import parse_words
@@ -115,7 +115,7 @@ def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -
 
 
 def _parse_argument(name: str, value: object, where: str) -> Any:
-    return values.flags(value, where) if name in _FLAGS else _PARSERS[name](as_text(value, where), where)
+    return values.flags(value, where) if name in _FLAGS else _PARSERS[name](values.as_text(value, where), where)
 
 
 def name_option(options: Options, name: str) -> str:

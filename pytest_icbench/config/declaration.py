@@ -6,12 +6,16 @@ Every option ``--icbench-x-y`` has an ini twin ``icbench_x_y``. Their values are
 
 from __future__ import annotations
 
+import tomllib
+import warnings
 from typing import Any
 
 import pytest
 
 from pytest_icbench.config.axis import GROUPS, Row, rows
 from pytest_icbench.config.option_table import Options
+from pytest_icbench.config.values import as_text
+from pytest_icbench.errors import UsageError
 
 #: The ini twin that ``--help`` shows, and which says that there are others.
 SHOWN_TWIN = "icbench_switch"
@@ -56,10 +60,27 @@ def is_any_given(config: pytest.Config) -> bool:
 
 
 def find_text(config: pytest.Config, row: Row) -> tuple[str, str] | None:
-    """Returns the origin of an option's value and its text; None if it is not given."""
+    """Returns the origin of an option's value and its text; None if it is not given. Raises ``pytest.UsageError``."""
     typed = None if row.ini_only else config.getoption(row.dest, default=None)
     if typed is not None:
         text = "\n".join(typed) if row.repeated else str(typed)
         return row.option, "yes" if typed is True else text
-    text = str(config.getini(row.ini) or "").strip()
+    text = _ini_text(config, row).strip()
     return (row.ini, text) if text else None
+
+
+def _ini_text(config: pytest.Config, row: Row) -> str:
+    """Returns the text of an ini value, of whatever type a TOML file gives it. Raises ``pytest.UsageError``."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # pytest's, of a list in [tool.pytest.ini_options]
+            value = config.getini(row.ini)
+    except (TypeError, pytest.UsageError):  # a type of [tool.pytest] for which addini has none that fits all releases
+        assert config.inipath is not None
+        document = tomllib.loads(config.inipath.read_text(encoding="utf-8"))
+        value = {**document.get("pytest", {}), **document.get("tool", {}).get("pytest", {})}[row.ini]
+    if isinstance(value, list) and len(value) > 1 and not row.repeated:
+        raise pytest.UsageError(f"{row.ini}: a list of {len(value)} values where one belongs")
+    try:
+        return as_text(value, row.ini)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None

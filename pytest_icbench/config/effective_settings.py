@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_icbench.config.option_table import TABLE, Options
+from pytest_icbench.config.values import as_text
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
 from pytest_icbench.wording import suggestion
@@ -16,19 +17,6 @@ _ROWS = {row.name: row for row in TABLE if row.setting}
 
 #: Names that a marker and a call take: the options' names with underscores.
 NAMES = tuple(_ROWS)
-
-
-def as_text(value: object, where: str) -> str:
-    """Returns a marker's value as the user would write it on the command line. Raises UsageError for other types."""
-    if isinstance(value, list | tuple | range):
-        return " ".join(as_text(part, where) for part in value)
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if not isinstance(value, int | float):
-        raise UsageError(f"{where}: {value!r} is neither a number nor a text nor a list of these")
-    return f"{value:.9f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def parse_overrides(named: Mapping[str, Any], where: str) -> Mapping[str, Any]:

@@ -31,18 +31,28 @@ _MAX_DIGITS = 15
 _NUMBER = re.compile(r"(?P<digits>\d+(?:\.\d+)?|\.\d+)(?P<suffix>[kM]?)", re.ASCII)
 
 
-def parse_spec(text: str, where: str, *, word: Callable[[str], int | None] | None = None) -> tuple[int, ...]:
+_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s,])+""")
+
+
+def split_words(text: str) -> list[str]:
+    """Splits a text at blanks and commas, but not within quotes, which are removed."""
+    return [re.sub(r"""'([^']*)'|"([^"]*)\"""", r"\1\2", word) for word in _WORD.findall(text)]
+
+
+def parse_spec(
+    text: str | list[str], where: str, *, word: Callable[[str], int | None] | None = None
+) -> tuple[int, ...]:
     """Returns the values of a SPEC in order, each once.
 
     Args:
-        text: what the user wrote.
+        text: what the user wrote, or its words.
         where: the name of the option in a message, for example ``--icbench-packet-size``.
         word: turns a name such as ``max`` into a value; returns None for any other text.
 
     Raises:
         UsageError: one sentence that names ``where`` and the part that is wrong.
     """
-    tokens = text.replace(",", " ").split()
+    tokens = split_words(text) if isinstance(text, str) else list(text)
     if not tokens:
         raise UsageError(f"{where}: no value given; write a list (64 512) or a sequence (64..32..256)")
     values: dict[int, None] = {}

@@ -16,7 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from pytest_icbench.config import values
-from pytest_icbench.config.ranges import MAX_RATE_PPS, parse_spec
+from pytest_icbench.config.ranges import MAX_RATE_PPS, parse_spec, split_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, exact_percent, named_rate
 from pytest_icbench.model.text_files import read_bytes
@@ -57,18 +57,36 @@ def parse_rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
             named.append(rate)
         return -1 - named.index(rate)  # below every number of frames
 
-    text = without_pps(text)
+    words = _words(text)
     try:
-        numbers = parse_spec(text, where, word=word)
+        numbers = parse_spec(words, where, word=word)
     except UsageError as error:
-        raise _bad_rate(text, where) or error from None
+        raise _bad_rate(words, where) or error from None
     values.in_range([value for value in numbers if value >= 0], where, "frames per second", 1, MAX_RATE_PPS)
     return tuple(Rate(value) if value >= 0 else named[-1 - value] for value in numbers)
 
 
-def _bad_rate(text: str, where: str) -> UsageError | None:
+def _words(text: str) -> list[str]:
+    """Splits rates. A line that is the name of a trace's file is one, whatever blanks and commas it has."""
+    words: list[str] = []
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith(PREFIX) and _is_file(line.removeprefix(PREFIX)):
+            words.append(line)
+        else:
+            words += (word if word.startswith(PREFIX) else without_pps(word) for word in split_words(line))
+    return words
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:  # too long for a name
+        return False
+
+
+def _bad_rate(words: list[str], where: str) -> UsageError | None:
     """Returns a sentence on the first part that looks like no rate at all; None if only a number or step is wrong."""
-    for token in text.replace(",", " ").split():
+    for token in words:
         if token.startswith(PREFIX) or named_rate(token) is not None or bit_rate(token) is not None:
             continue
         if token.startswith("pdr"):

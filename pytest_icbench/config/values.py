@@ -20,8 +20,28 @@ from pytest_icbench.model.application import is_load
 
 _Value = TypeVar("_Value")
 
+#: What stands between SWITCH=FILE and the next one: names of files can have blanks.
+_NEXT_FILE = re.compile(r"\s*\n\s*|\s+(?=[\w.:+-]+=)")
+
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|h)?", re.ASCII)
 _UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def as_text(value: object, where: str) -> str:
+    """Returns a value of a marker or a TOML file as the user would write it on the command line.
+
+    Raises UsageError for other types than numbers, texts, booleans and lists of these.
+    """
+    if isinstance(value, list | tuple | range):
+        parts = [as_text(part, where) for part in value]
+        return ("\n" if any(" " in part for part in parts) else " ").join(parts)  # a name with blanks has its own line
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        raise UsageError(f"{where}: {value!r} is neither a number nor a text nor a list of these")
+    return f"{value:.9f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def numbers(unit: str, least: int, greatest: int) -> Callable[[str, str], tuple[int, ...]]:
@@ -189,8 +209,11 @@ def path(text: str, _where: str, base: Path) -> Path:
 def files(text: str, where: str, base: Path) -> Mapping[str, Path]:
     """Parses ``ovs=a.toml vpp=b.toml`` to paths by switch. Raises UsageError."""
     paths: dict[str, Path] = {}
-    for word in text.split():
+    for word in filter(None, _NEXT_FILE.split(text.strip())):
         name, equals, file = word.partition("=")
+        file = file.strip()
+        if len(file) > 1 and file[0] == file[-1] and file[0] in "'\"":
+            file = file[1:-1]
         if not (name and equals and file):
             raise UsageError(f"{where}: '{word}' is not SWITCH=FILE (ovs=ovs.toml; several with spaces between)")
         if name in paths:

@@ -407,7 +407,8 @@ class CpuWatch:
             seconds=round(seconds, 3),
             taken=taken,
             stolen=stolen,
-            waited=None if waits is None else round(waited_ns / elapsed_ns, 4),
+            # The kernel counts a wait at its end, also what was before the first reading.
+            waited=None if waits is None else round(min(waited_ns / elapsed_ns, 1.0), 4),
             waited_by=name,
             takers=find_takers(first.processes, last.processes, pids, self._cpus, seconds),
             missing=tuple(missing),

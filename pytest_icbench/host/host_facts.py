@@ -65,10 +65,13 @@ def hypervisor(root: Root) -> str | None:
 def machine(root: Root) -> str | None:
     """Returns a stable name for this installation: 16 hexadecimal digits.
 
-    They are a hash of the machine id, which is confidential itself.
+    They are a hash of the machine id, which is confidential itself. None without one: an image has the text
+    ``uninitialized`` until its first boot, on every host.
     """
-    text = root.read("/etc/machine-id")
-    return hmac.new(text.encode(), b"pytest-icbench", hashlib.sha256).hexdigest()[:16] if text else None
+    text = root.read("/etc/machine-id") or ""
+    if not re.fullmatch(r"[0-9a-f]{32}", text):
+        return None
+    return hmac.new(text.encode(), b"pytest-icbench", hashlib.sha256).hexdigest()[:16]
 
 
 def sha256(path: Path) -> str | None:

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pytest_icbench.config.effective_settings import as_text, merge_settings, parse_overrides
+from pytest_icbench.config import values
+from pytest_icbench.config.effective_settings import merge_settings, parse_overrides
 from pytest_icbench.config.rates import parse_loads
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
@@ -260,7 +261,7 @@ class Icbench:
         """
         __tracebackhide__ = True
         where = f"{self._benchmark.where}: sweep"
-        parsed = () if loads is None else parse_loads(as_text(loads, where), where)
+        parsed = () if loads is None else parse_loads(values.as_text(loads, where), where)
         self._marker.other("sweep")
         return self._measure("throughput", overrides, Rate(loads=parsed))
 

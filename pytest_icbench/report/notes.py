@@ -183,7 +183,8 @@ def _on_the_launches(result: Result) -> Iterator[Note]:
         yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")
     if result.reference_evidence:
         yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
-    if result.repeated:
+    of_path = result.faults and all(fault.startswith(("no-forwarding:", "stalled:")) for fault in result.faults)
+    if result.repeated and not of_path:
         launches = counted(result.repeated, "launch")
         end = "repeated after a fault of the harness"
         yield Note(f"launches {end}", f"({result.repeated})", f"{launches} {end}")

@@ -101,12 +101,12 @@ def _processes() -> dict[str, str]:
             program = " ".join(command.split()[:2])
             marked = b"ICBENCH_SESSION=" in (entry / "environ").read_bytes()
             looks_so = _PROGRAMS.search(program) and not program.startswith(("/bin/sh", "bash", "vi"))
-            if (marked or looks_so) and not elsewhere(int(entry.name)) and not _of_another_run(int(entry.name), own):
+            if (marked or looks_so) and not elsewhere(int(entry.name)) and not is_of_another_run(int(entry.name), own):
                 found[entry.name] = command[:100]
     return found
 
 
-def _of_another_run(pid: int, own: set[int]) -> bool:
+def is_of_another_run(pid: int, own: set[int]) -> bool:
     """Whether a running pytest that is not in ``own`` has started a process; False if its parents have ended.
 
     An inner run counts for the test that started it, even where that cannot be seen any more.

@@ -18,6 +18,7 @@ from pytest_icbench.config.topology.reading import loads
 from pytest_icbench.driver.switch.attach import resolve_endpoints
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import RUN_DIR, HostSession
+from pytest_icbench.host.net.attached_links import Reached, find_barrier, interfaces
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.host.root import Root
@@ -308,3 +309,65 @@ def test_sockets_of_a_switch_that_runs(session: HostSession, tmp_path: Path, por
             finally:
                 switch.kill()
         assert changes(before, pair) == []
+
+
+@pytest.fixture
+def bridged(named_namespaces: Path) -> Iterator[list[Reached]]:
+    """Two named namespaces, and a third one with the bridge between them."""
+    names = ["attach-a", "attach-b", "attach-bridge"]
+
+    def ip(words: str) -> None:
+        run(["ip", *words.split()], timeout_s=5)
+
+    for name in names:
+        ip(f"netns add {name}")
+    try:
+        ip("-n attach-bridge link add br0 type bridge")
+        ip("-n attach-bridge link set br0 up")
+        for number, name in enumerate(names[:2], 1):
+            ip(f"-n attach-bridge link add p{number} type veth peer name eth0 netns {name}")
+            ip(f"-n attach-bridge link set p{number} master br0 up")
+            ip(f"-n {name} address add 10.79.0.{number}/24 dev eth0")
+            ip(f"-n {name} link set eth0 addrgenmode none up")
+        yield [reached(named_namespaces / name, f"10.79.0.{number}") for number, name in enumerate(names[:2], 1)]
+    finally:
+        for name in names:
+            ip(f"netns delete {name}")
+
+
+def reached(netns: Path, ip: str) -> Reached:
+    (interface,) = interfaces(str(netns))
+    return Reached(netns.name, str(netns), interface, ip)
+
+
+_DROP = "table {family} f {{ chain c {{ type filter hook {hook} priority 0; policy drop; }}; }}"
+
+
+@pytest.mark.parametrize(
+    ("where", "argv", "sentence"),
+    [
+        ("attach-bridge", ["true"], None),
+        ("attach-bridge", ["ip", "link", "set", "p2", "mtu", "1400"], "64 bytes pass from attach-a to attach-b, and"),
+        ("attach-b", ["ip", "link", "set", "eth0", "address", "SAME"], "have the same MAC address"),
+        (
+            "attach-bridge",
+            ["nft", _DROP.format(family="bridge", hook="forward")],
+            "chain c of table bridge f (policy drop) filters what /run/netns/attach-bridge routes",
+        ),
+        (
+            "attach-b",
+            ["nft", _DROP.format(family="ip", hook="input")],
+            "chain c of table ip f (policy drop) filters what attach-b receives: accept UDP from 10.79.0.1",
+        ),
+        ("attach-bridge", ["ip", "link", "set", "p2", "down"], "not one datagram of 64 bytes passes"),
+    ],
+    ids=["nothing", "mtu", "mac", "forward", "input", "down"],
+)
+def test_what_stops_packets_is_named(
+    bridged: list[Reached], named_namespaces: Path, where: str, argv: list[str], sentence: str | None
+) -> None:
+    words = [bridged[0].interface.mac if word == "SAME" else word for word in argv]
+    run(words, timeout_s=5, netns=str(named_namespaces / where))
+    a, b = (reached(Path(end.netns), end.ip) for end in bridged)
+    barrier = find_barrier(a, b, 1500)
+    assert barrier is None if sentence is None else sentence in (barrier or ""), barrier

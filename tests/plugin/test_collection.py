@@ -72,6 +72,46 @@ def test_a_name_in_the_ini_file_is_named_as_it_stands_there(inner: Runner) -> No
     result.stderr.fnmatch_lines(["ERROR: icbench_switch: there is no switch 'vet'; did you mean veth[?]"])
 
 
+_SINCE_9 = pytest.mark.skipif(pytest.version_tuple < (9,), reason="pytest 9 brought the typed tables")
+
+
+@pytest.mark.parametrize(
+    ("file", "table"),
+    [
+        ("pyproject.toml", "tool.pytest.ini_options"),
+        pytest.param("pyproject.toml", "tool.pytest", marks=_SINCE_9),
+        pytest.param("pytest.toml", "pytest", marks=_SINCE_9),
+    ],
+)
+def test_an_ini_value_may_have_any_type_of_toml(inner: Runner, file: str, table: str) -> None:
+    inner.write(test_x=TWO)
+    (inner.path / "tox.ini").unlink()
+    (inner.path / "a b").mkdir()
+    (inner.path / "a b" / "t,1.csv").write_text("0,1000\n")
+    trace = f"trace:{inner.path}/a b/t,1.csv"
+
+    def ids(*lines: str) -> list[str]:
+        (inner.path / file).write_text("\n".join((f"[{table}]", *lines)))
+        return [line.partition("[")[2].rstrip("]") for line in collected(inner, "-W", "error", "-k", "ovs and test_a")]
+
+    assert ids("icbench_packet_size = 1500", "icbench_switch = ['dpdk']") == ["ovs-1500B-b32-1vs1-Rmax"]
+    assert ids(f"icbench_rate = ['{trace}', 2000]", "icbench_packet_size = [64]") == [
+        "ovs-64B-b32-1vs1-Rtrace:t_1",
+        "ovs-64B-b32-1vs1-R2k",
+    ]
+    # Of a bool, a float and a list: right, and what says which is wrong.
+    assert len(ids("icbench_strict = true", "icbench_duration = 0.5", "icbench_burst = [8, 16]")) == 4
+    for line, message in (
+        ("icbench_duration = [1, 2]", "icbench_duration: a list of 2 values where one belongs"),
+        ("icbench_switch = [{a = 1}]", "icbench_switch: {'a': 1} is neither a number nor a text nor a list of these"),
+        ("icbench_packet_size = true", "icbench_packet_size: 'yes' is not a number*"),
+    ):
+        if "true" in line and table.endswith("ini_options"):
+            continue  # pytest makes the text True of it
+        (inner.path / file).write_text(f"[{table}]\n{line}\n")
+        inner.run("--collect-only").stderr.fnmatch_lines([f"ERROR: {message}"])
+
+
 def test_a_test_without_cases_is_deselected(inner: Runner) -> None:
     inner.write(test_x=TWO)
     result = inner.run("--collect-only", "-q", "--icbench-switch=veth")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 # The installed package is the one tested, and not the checkout's, which has no workload in it.
 sys.path.append(sys.path.pop(0))
 
-from tests.torture import faults, fuzz, kills
+from tests.torture import faults, fuzz, host, kills
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,8 @@ def main() -> int:
     print(f"seed {seed}")
     for tally in tallies:
         print(tally)
+    if host.NOT_COUNTED:
+        print("not counted, since sessions of others ran meanwhile:", *host.NOT_COUNTED, sep="\n  ")
     return int(wrong)
 
 

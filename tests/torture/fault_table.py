@@ -13,8 +13,8 @@ from typing import Literal
 
 When = Literal["at the start", "in a launch", "before the session"]
 #: What becomes of the first case: it fails with the words, or it is measured anew and passes, or the session refuses.
-#: Where the fault comes within milliseconds of what decides, it is either of the first two.
-End = Literal["fails", "passes", "refused", "either"]
+#: Where the fault comes within milliseconds of what decides, it is either of the first two. Or the session is ended.
+End = Literal["fails", "passes", "refused", "either", "ended"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Fault:
 
     Attributes:
         victim: the process by the words of its command line, for a fault of a process.
-        action: a signal's name, or a shell command; ``$NETNS`` is the switch's namespace.
+        action: a signal's name, or a shell command; ``$NETNS`` is the switch's namespace, ``$SESSION`` and ``$VICTIM``
+            are processes.
         when: the moment.
         end: what becomes of the first case.
         says: a regular expression that the session's output has to match.
@@ -149,6 +150,20 @@ _CLOSED_GROUPS = "for d in /sys/fs/cgroup/*; do mount --bind $d $d && mount -o r
 _FEW_FILES = 'ulimit -n 28 && exec setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource "$@"'
 _AHEAD = 'exec unshare --time --boottime 86400 --monotonic 86400 --fork "$@"'
 
+_FORKS = """echo 'import os
+def pytest_runtest_setup(item):
+    if not os.fork(): raise SystemExit(3)'"""
+_DIES = """echo 'import os
+def pytest_runtest_call(item):
+    if "meets" in item.name: os._exit(7)'"""
+_WINDOWS = r'\357\273\277["*"]\r\nmax_duplicated = 0\r\n'
+_POINTER = "version https://git-lfs.github.com/spec/v1"
+_CONFLICT = r"<<<<<<< a\n=======\n>>>>>>> b\n"
+_TYPED = r'[tool.pytest]\nicbench_ring = 512\nicbench_switch = ["veth"]\n'
+#: Many `mkdir` and `cd`, which need no program.
+_NEST = 'cd $0 && perl -e "mkdir q(x) and chdir q(x) for 1..1500" || true'
+_ONE_WORKER = 'exec "$@" -p xdist.plugin -n 1'
+
 #: For the harness alone: the host's clock belongs to others, too.
 _SET_BACK = (
     "echo 'import time; real = time.time; time.time = lambda: real() - 3600 * int(time.monotonic() / 2)' >conftest.py"
@@ -233,6 +248,94 @@ def _comparability() -> Iterator[Fault]:
         yield Fault(subject, what, before, switch, end, says, action, stays=end in ("fails", "passes"))
 
 
+def _endings() -> Iterator[Fault]:
+    """Yields every way in which a session ends or is stopped, but for SIGKILL, and processes that share its state."""
+    for name in ("SIGHUP", "SIGTERM", "SIGINT", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGXCPU"):
+        for when in _MOMENTS:
+            yield Fault("session", f"gets {name}", when, "linux-bridge", "ended", "KeyboardInterrupt", name)
+    for what, action in {
+        "stands still for 3 s": "kill -STOP $SESSION && sleep 3 && kill -CONT $SESSION",
+        "gets SIGHUP twice": "kill -HUP $SESSION && sleep 0.05 && kill -HUP $SESSION",
+    }.items():
+        end: End = "passes" if "still" in what else "ended"
+        says = "2 passed" if end == "passes" else "KeyboardInterrupt"
+        yield Fault("session", what, "in a launch", "linux-bridge", end, says, action)
+    rows: tuple[tuple[str, str, End, str, str], ...] = (
+        ("test", "forks a child that raises", "passes", "2 passed", f"{_FORKS} >conftest.py"),
+        ("worker of xdist", "dies", "fails", "crashed while running", f"{_DIES} >conftest.py && {_ONE_WORKER}"),
+    )
+    for subject, what, end, says, action in rows:
+        yield Fault(subject, what, "before the session", "linux-bridge", end, says, action)
+
+
+def _inherited() -> Iterator[Fault]:
+    """Yields what a session inherits from the process that starts it."""
+    for what, action in {
+        "ignores SIGCHLD": "trap '' CHLD",
+        "has a real-time policy": 'exec chrt -f 20 "$@"',
+        "has the policy of idle work": 'exec chrt -i 0 "$@"',
+        "is nice": 'exec nice -n 19 "$@"',
+        "has the umask 0777": "umask 0777",
+        "blocks all signals": 'exec env --block-signal "$@"',
+    }.items():
+        for switch, node in (("linux-bridge", "lxc"), ("testpmd", "netns")):
+            before: When = "before the session"
+            yield Fault("parent", what, before, switch, "passes", "2 passed", action, node=node, stays=True)
+
+
+def _environments() -> Iterator[Fault]:
+    """Yields what a host, its files and a user's rights are like elsewhere."""
+    cpu, limits, ini = "/sys/devices/system/cpu", ">thresholds.toml", ">pyproject.toml"
+    siblings, online = f"{cpu}/cpu0/topology/core_cpus_list", f"{cpu}/online"
+    without = 'exec setpriv --bounding-set=-{0} --inh-caps=-{0} "$@"'
+    two = "2 passed"
+    rows: tuple[tuple[str, str, str, End, str, str], ...] = (
+        ("root", "has no CAP_NET_ADMIN", "linux-bridge", "passes", "CAP_NET_ADMIN", without.format("net_admin")),
+        ("root", "has no CAP_SYS_ADMIN", "linux-bridge", "passes", "CAP_SYS_ADMIN", without.format("sys_admin")),
+        ("sysfs", "has siblings that are not present", "linux-bridge", "passes", two, _bound("0,900", siblings)),
+        ("sysfs", "has other CPUs than the affinity", "veth", "refused", "numbers them anew", _bound("900", online)),
+        ("machine id", "is uninitialized", "veth", "passes", two, _bound("uninitialized", "/etc/machine-id")),
+        ("limits", "have a byte order mark and CRLF", "veth", "passes", two, f"printf '{_WINDOWS}' {limits}"),
+        ("limits", "are a pointer of git-lfs", "veth", "refused", "git lfs pull", f"echo {_POINTER} {limits}"),
+        ("limits", "are in conflict", "veth", "refused", "merge conflict", f"printf '{_CONFLICT}' {limits}"),
+        ("ini file", "has numbers and lists", "veth", "passes", two, f"printf '{_TYPED}' {ini}"),
+        (
+            "trace",
+            "has a name with blanks",
+            "veth",
+            "passes",
+            two,
+            _option("--icbench-rate=trace:a b", "echo 0,5000 >'a b'"),
+        ),
+        ("trace", "is a FIFO", "veth", "refused", "not a regular file", _option("--icbench-rate=trace:f", "mkfifo f")),
+        ("topology", "has no end", "veth", "refused", "not a regular file", _option("--icbench-topology=/dev/zero")),
+    )
+    for subject, what, switch, end, says, action in rows:
+        yield Fault(subject, what, "before the session", switch, end, says, action, stays=end in ("fails", "passes"))
+
+
+def _bound(text: str, path: str) -> str:
+    return f"echo {text} >bound && mount --bind bound {path}"
+
+
+def _option(option: str, before: str = "true") -> str:
+    return f"{before} && exec \"$@\" '{option}'"
+
+
+def _containers() -> Iterator[Fault]:
+    """Yields what a container does to what it shares with the host."""
+    inside = "nsenter --target $VICTIM --mount --pid --net"
+    everywhere = f"{inside} find /run/icbench -depth -type d -writable -exec sh -c"  # what is made is not visited
+    for what, action in {
+        "nests 1,500 directories": f"{everywhere} '{_NEST}' {{}} ';'",
+        "fills what it shares": f"{everywhere} 'head -c 64M /dev/zero >$0/filling || true' {{}} ';'",
+        "floods its log": f"{inside} sh -c 'head -c 200M /dev/zero >/proc/1/fd/2 || true'",
+    }.items():
+        for switch in ("linux-bridge", "testpmd"):
+            victim, launch = "icbench-workload pause", _MOMENTS[1]
+            yield Fault("container", what, launch, switch, "passes", "2 passed", action, victim, "lxc")
+
+
 #: The faults by what they break.
 KINDS: dict[str, tuple[Fault, ...]] = {
     "switch": tuple(_switches()),
@@ -240,6 +343,10 @@ KINDS: dict[str, tuple[Fault, ...]] = {
     "node": tuple(_nodes()),
     "kernel": tuple(_kernel()),
     "circumstance": tuple(_comparability()),
+    "ending": tuple(_endings()),
+    "parent": tuple(_inherited()),
+    "environment": tuple(_environments()),
+    "hostile container": tuple(_containers()),
 }
 FAULTS: tuple[Fault, ...] = tuple(fault for kind in KINDS.values() for fault in kind)
 
@@ -256,4 +363,8 @@ SHORT = (
     "journal has an unknown entry before the session (veth)",
     "huge pages cannot be set before the session (testpmd)",
     "workload is no program before the session (veth)",
+    "session gets SIGHUP in a launch (linux-bridge)",
+    "parent ignores SIGCHLD before the session (linux-bridge, lxc)",
+    "limits have a byte order mark and CRLF before the session (veth)",
+    "container nests 1,500 directories in a launch (linux-bridge, lxc)",
 )

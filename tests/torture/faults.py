@@ -23,6 +23,9 @@ _SESSION_MAX_S = 60.0
 #: How long a launch is and how far into it a fault comes, in seconds.
 _LAUNCH_S = 1.0
 _INTO_S = 0.6
+#: What a session says while another one has the host, and how long that is waited for, in seconds.
+_BUSY = re.compile(r"another session|this host is used by")
+_OTHERS_S = 60.0
 #: Where sessions have their state; gone from the host when none is left.
 _SESSIONS = Path("/run/icbench")
 
@@ -71,7 +74,12 @@ def run(chosen: Sequence[Fault], enough: Callable[[], bool], tell: Callable[[str
                 continue
             directory = Path(top) / f"f{number}"
             directory.mkdir()
-            yield _met(fault, directory, tell)
+            trouble = _met(fault, directory, tell)
+            if trouble is not None and _BUSY.search(trouble):
+                tell(f"{fault.name}: somebody else has the host, so it is tried again")
+                time.sleep(_OTHERS_S)
+                trouble = _met(fault, directory, tell)
+            yield trouble
 
 
 def _met(fault: Fault, directory: Path, tell: Callable[[str], None]) -> str | None:
@@ -114,7 +122,7 @@ def _met(fault: Fault, directory: Path, tell: Callable[[str], None]) -> str | No
 
 def _judged(fault: Fault, status: int, said: str) -> list[str]:
     wrong = []
-    expected = {"fails": (1,), "passes": (0,), "refused": (4,), "either": (0, 1)}[fault.end]
+    expected = {"fails": (1,), "passes": (0,), "refused": (4,), "either": (0, 1), "ended": (2,)}[fault.end]
     if status not in expected:
         wrong.append(f"exit status {status}, not {' or '.join(map(str, expected))}")
     if re.search(fault.says, said) is None:
@@ -148,10 +156,20 @@ def _act(fault: Fault, process: subprocess.Popen[bytes]) -> str | None:
         with suppress(ProcessLookupError):
             os.kill(victims[0], signal.Signals[fault.action])
         return None
+    environment = {**os.environ, "SESSION": str(process.pid), "VICTIM": str(victims[0])}
+    if "$NETNS" in fault.action:
+        found_netns = _netns()
+        if not isinstance(found_netns, str):
+            return f"the switch has no namespace with two ports: {found_netns}"
+        environment["NETNS"] = found_netns
+    return _done(fault.action, environment)
+
+
+def _netns() -> str | list[str]:
+    """Returns the namespace of a switch, once its bridge has both ports; what there is if that takes too long."""
     names: list[str] = []
 
     def joined() -> bool:
-        """Whether the bridge has both its ports."""
         names[:] = [path.name for path in Path("/run/netns").glob("icb*-br")]
         links = subprocess.run(
             ["ip", "-n", names[0] if names else "none", "-br", "link", "show", "type", "veth"],
@@ -162,11 +180,13 @@ def _act(fault: Fault, process: subprocess.Popen[bytes]) -> str | None:
         )
         return len(links.stdout.splitlines()) >= 2
 
-    if not _await(joined):
-        return f"the switch has no namespace with two ports: {names}"
-    environment = {**os.environ, "NETNS": names[0]}
+    return names[0] if _await(joined) else names
+
+
+def _done(action: str, environment: dict[str, str]) -> str | None:
+    """Runs a shell command. Returns None, or why it failed."""
     done = subprocess.run(
-        ["sh", "-c", fault.action], env=environment, capture_output=True, text=True, timeout=10, check=False
+        ["sh", "-c", action], env=environment, capture_output=True, text=True, timeout=20, check=False
     )
     return None if done.returncode == 0 else f"the action failed: {done.stderr}"
 

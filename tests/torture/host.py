@@ -11,6 +11,12 @@ from pathlib import Path
 
 from tests.host import snapshot
 
+#: What other sessions on this machine had or did meanwhile, which is not counted as left.
+NOT_COUNTED: dict[str, None] = {}
+_SESSION = re.compile(rb"ICBENCH_SESSION=(\w+)")
+#: Sessions that were seen at work and that no process of ours has started.
+_strangers: set[str] = set()
+
 #: Settings of the kernel that sessions change, where the thing that they are about stays.
 _SYSCTLS = ("net/ipv6/conf", "vm/nr_hugepages", "vm/overcommit_memory", "kernel/sched_rt_runtime_us")
 _OF_IPV6 = ("disable_ipv6", "accept_ra", "autoconf")
@@ -21,6 +27,7 @@ _OURS = re.compile(r"/run/icbench/|\bicb?[a-z0-9]{6}|/run/vpp|/var/run/openvswit
 
 def take() -> snapshot.Snapshot:
     """Returns everything that a session may leave: kind -> name -> state."""
+    _strangers.update(_sessions_of_others())
     taken = snapshot.take()
     files = {name: "" for name in taken["file"] if not _OTHERS.match(name)}
     return {
@@ -33,11 +40,37 @@ def take() -> snapshot.Snapshot:
 
 
 def left_since(before: snapshot.Snapshot, timeout_s: float = 5.0) -> list[str]:
-    """Returns the differences to now, one line each, after some time for the kernel's work in the background."""
+    """Returns the differences to now, one line each, after some time for the kernel's work in the background.
+
+    What belongs to sessions that others run meanwhile is added to ``NOT_COUNTED`` instead.
+    """
     deadline = time.monotonic() + timeout_s
-    while (left := snapshot.difference(before, take())) and time.monotonic() < deadline:
+    while True:
+        left = snapshot.difference(before, take())
+        others = [line for line in left if _is_of_others(line)]
+        left = [line for line in left if line not in others]
+        if not left or time.monotonic() > deadline:
+            NOT_COUNTED.update(dict.fromkeys(others))
+            return left
         time.sleep(0.05)
-    return left
+
+
+def _is_of_others(line: str) -> bool:
+    """Whether a difference has the name of another's session, or is about what all sessions of a machine share."""
+    named = any(stranger in line for stranger in _strangers)
+    return named or (bool(_strangers) and line.startswith("huge pages ") and "free_hugepages" in line)
+
+
+def _sessions_of_others() -> set[str]:
+    """Returns the ids of sessions that a running pytest of somebody else has started, on this host or another here."""
+    found, own = set(), {os.getpid(), os.getppid()}
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and (match := _SESSION.search((entry / "environ").read_bytes())):
+                pid = int(entry.name)
+                if snapshot.elsewhere(pid) or snapshot.is_of_another_run(pid, own):
+                    found.add(match[1].decode())
+    return found
 
 
 def _namespaces() -> dict[str, str]:

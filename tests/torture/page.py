@@ -36,6 +36,7 @@ _ENDS = {
     "passes": "its case passes",
     "refused": "no test runs, exit status 4",
     "either": "its case fails or passes",
+    "ended": "the session ends, exit status 2",
 }
 
 

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import struct
 import subprocess
 import sys
@@ -107,6 +110,12 @@ def check_sentences() -> None:
         (b"", "has 0 bytes"),
         (b"x" * 24, "no pcap file"),
         (struct.pack("<I", 0x0A0D0D0A) + bytes(40), "editcap"),
+        *((struct.pack(order + "I", 0xA1B2CD34) + bytes(40), "modified pcap") for order in "<>"),
+        (gzip.compress(pcap([frame])), "gzip -dk"),
+        (lzma.compress(pcap([frame])), "xz -dk"),
+        (bz2.compress(pcap([frame])), "bzip2 -dk"),
+        (b"\x28\xb5\x2f\xfd" + bytes(40), "zstd -dk"),
+        (pcap([]) + struct.pack("<IIII", 0, 0, 64, 60) + bytes(64), "64 bytes in a record of a frame of 60"),
         (pcap([]), "holds no frame"),
         (pcap([frame], link=101), "link type is 101"),
         (pcap([frame])[:4] + struct.pack("<HH", 2, 3) + pcap([frame])[8:], "version 2.3"),

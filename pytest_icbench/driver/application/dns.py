@@ -8,7 +8,15 @@ import struct
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
+from pytest_icbench.driver.application.protocol import (
+    Application,
+    ProcessSpec,
+    Program,
+    SendRequest,
+    count,
+    number,
+    unreadable,
+)
 from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures
 from pytest_icbench.model.rig import FILES, Question
 
@@ -64,10 +72,10 @@ class Dns(Application):
 
     def count_served(self, ask: SendRequest) -> float | None:
         answer = ask(Question(self.port, _query("hits.bind", _TXT, _CHAOS), via="udp")).encode("latin-1")
-        count = _COUNT.search(answer)
-        if count is None or count[1][0] != len(count[2]):
+        match = _COUNT.search(answer)
+        if match is None or match[1][0] != len(match[2]):
             raise self.wrong_answer("the query for hits.bind", answer)
-        hits = int(count[2]) - self._own
+        hits = count(match[2].decode(), "count", self.server) - self._own
         self._own += 1  # this query is counted after its answer
         return float(hits)
 
@@ -80,12 +88,13 @@ class Dns(Application):
         if not (sent and completed and codes and seconds and times) or not float(seconds[1]):
             raise unreadable(self.client, "line 'Queries completed', or its time,", output)
         right = re.search(r"NOERROR (\d+)", codes[1])
+        good = count(right[1], "answers without an error", self.client) if right else 0
         return ClientFigures(
-            operations=int(completed[1]),
-            seconds=float(seconds[1]),
-            errors=int(sent[1]) - (int(right[1]) if right else 0),
-            mean_ns=float(times[1]) * 1e9,
-            max_ns=float(times[2]) * 1e9,
+            operations=count(completed[1], "completed queries", self.client),
+            seconds=number(seconds[1], "run time", self.client),
+            errors=count(count(sent[1], "sent queries", self.client) - good, "queries without an answer", self.client),
+            mean_ns=number(times[1], "average latency", self.client) * 1e9,
+            max_ns=number(times[2], "maximum latency", self.client) * 1e9,
         )
 
 

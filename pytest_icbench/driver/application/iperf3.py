@@ -3,11 +3,19 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, ProofFailed, unreadable
+from pytest_icbench.driver.application.protocol import (
+    Application,
+    ProcessSpec,
+    Program,
+    ProofFailed,
+    count,
+    number,
+    unreadable,
+)
 from pytest_icbench.model.application import Bounds, ClientFigures, Unit
+from pytest_icbench.model.codec import DamagedData, from_json
 
 _PROGRAM = Program("iperf3", "iperf3")
 #: Bits of an operation.
@@ -43,41 +51,38 @@ class Iperf3(Application):
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         end = self._end(output)
-        if self.load.mode == "udp":
-            sums = end.get("sum_received") or end.get("sum") or {}
-            received = self._of(sums, "bytes", output)
-            return self._figures(received, self._of(sums, "seconds", output), None)
-        sent, sums = end.get("sum_sent") or {}, end.get("sum_received") or {}
-        received, seconds = self._of(sums, "bytes", output), self._of(sums, "seconds", output)
-        retransmits = sent.get("retransmits")
-        return self._figures(received, seconds, None if retransmits is None else int(retransmits))
-
-    def _figures(self, received: float, seconds: float, retransmits: int | None) -> ClientFigures:
+        sums, sent = self._received(end), end.get("sum_sent")
+        received = self._of(sums, "bytes", output)
+        again = sent.get("retransmits") if isinstance(sent, dict) and self.load.mode != "udp" else None
         return ClientFigures(
-            operations=received * 8 / _MEGABIT, seconds=seconds, payload_bytes=round(received), retransmits=retransmits
+            operations=received * 8 / _MEGABIT,
+            seconds=self._of(sums, "seconds", output),
+            payload_bytes=round(received),
+            retransmits=None if again is None else count(again, "retransmits", _PROGRAM),
         )
 
     def read_server_count(self, output: str) -> float | None:
         """Returns the megabits received by the server, from its own report."""
-        end = self._end(output)
-        sums = (end.get("sum_received") or end.get("sum") or {}) if self.load.mode == "udp" else end.get("sum_received")
-        return self._of(sums or {}, "bytes", output) * 8 / _MEGABIT
+        return self._of(self._received(self._end(output)), "bytes", output) * 8 / _MEGABIT
+
+    def _received(self, end: dict[str, Any]) -> Any:
+        return end.get("sum_received") or (end.get("sum") if self.load.mode == "udp" else None)
 
     @staticmethod
     def _of(sums: Any, key: str, output: str) -> float:
         value = sums.get(key) if isinstance(sums, dict) else None
-        if not isinstance(value, int | float) or isinstance(value, bool):
+        if value is None:
             raise unreadable(_PROGRAM, f"{key} received", output)
-        return float(value)
+        return number(value, f"{key} received", _PROGRAM)
 
     @staticmethod
     def _end(output: str) -> dict[str, Any]:
         try:
-            data = json.loads(output)
-        except ValueError:
+            data = from_json(output, _PROGRAM.name)
+        except DamagedData:
             raise unreadable(_PROGRAM, "JSON", output) from None
         if isinstance(data, dict) and data.get("error"):
-            raise ProofFailed(f"iperf3 ended with an error: {str(data['error'])[:120]}")
+            raise ProofFailed(f"iperf3 ended with an error: {' '.join(str(data['error'])[:120].split())}")
         end = data.get("end") if isinstance(data, dict) else None
         if not isinstance(end, dict) or not end:
             raise unreadable(_PROGRAM, "'end'", output)

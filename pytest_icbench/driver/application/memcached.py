@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count, unreadable
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.rig import Question
 
@@ -46,7 +46,7 @@ class Memcached(Application):
         counts = [re.search(rf"^STAT {name} (\d+)", answer, re.MULTILINE) for name in ("cmd_get", "cmd_set")]
         if None in counts:
             raise self.wrong_answer("stats", answer)
-        return float(sum(int(match[1]) for match in counts if match is not None))
+        return float(sum(count(match[1], "count", self.server) for match in counts if match is not None))
 
     def tolerance(self, figures: ClientFigures) -> float:
         """Returns the operations outstanding at the end. It fills a window of keys per connection before the run."""
@@ -57,10 +57,10 @@ class Memcached(Application):
         end = re.search(r"^Run time: (\S+?)s Ops: (\d+) TPS: (\d+)", output, re.MULTILINE)
         if end is None or None in totals.values():
             raise unreadable(self.client, "line 'Run time'", output)
-        counts = {name: int(match[1]) for name, match in totals.items() if match is not None}
-        asked, rate = counts["cmd_get"] + counts["cmd_set"], int(end[3])
+        counts = {name: count(match[1], name, self.client) for name, match in totals.items() if match is not None}
+        asked, rate = counts["cmd_get"] + counts["cmd_set"], count(end[3], "rate", self.client)
         if not rate:
             raise unreadable(self.client, "rate above 0", output)
         errors = counts["get_misses"] + counts["verify_misses"] + counts["verify_failed"]
         # It prints the time with one decimal, and a rate that is computed from the exact time.
-        return ClientFigures(operations=asked, seconds=int(end[2]) / rate, errors=errors)
+        return ClientFigures(operations=asked, seconds=count(end[2], "operations", self.client) / rate, errors=errors)

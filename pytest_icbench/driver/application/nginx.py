@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from typing import ClassVar
 
@@ -14,10 +13,12 @@ from pytest_icbench.driver.application.protocol import (
     Program,
     ProofFailed,
     SendRequest,
+    count,
     number,
     unreadable,
 )
 from pytest_icbench.model.application import Bounds, ClientFigures
+from pytest_icbench.model.codec import DamagedData, from_json
 from pytest_icbench.model.rig import FILES, Question
 
 _SERVER = Program("nginx", "nginx-light", ("-v",), r"nginx/(\S+)")
@@ -100,7 +101,7 @@ class _Http(Application):
         match = re.search(r"^\s*\d+ \d+ (\d+)\s*$", body, re.MULTILINE)
         if match is None:
             raise self.wrong_answer("GET /status", body)
-        return float(match[1])
+        return float(count(match[1], "count", self.server))
 
     def tolerance(self, figures: ClientFigures) -> float:
         """Returns the requests outstanding at the end, one per connection, and the status request itself."""
@@ -126,7 +127,7 @@ class Nginx(_Http):
     def parse(self, output: str, operations: int) -> ClientFigures:
         line = next((line for line in output.splitlines() if line.startswith('{"requests"')), "")
         try:
-            values = json.loads(line)
+            values = {name: number(value, name, self.client) for name, value in from_json(line, "").items()}
             return ClientFigures(
                 operations=int(values["requests"]),
                 seconds=values["us"] / 1e6,
@@ -139,7 +140,7 @@ class Nginx(_Http):
                 p99_9_ns=values["p99.9"] * 1e3,
                 max_ns=values["max"] * 1e3,
             )
-        except (ValueError, KeyError, TypeError):
+        except (DamagedData, KeyError):
             raise unreadable(self.client, "line of figures", output) from None
 
 
@@ -186,7 +187,10 @@ class Tls(_Http):
             for share in (50, 90, 99)
             if (match := re.search(rf"^\s+{share}%\s+(\d+)", output, re.MULTILINE)) is not None
         }
-        p50, p90, p99 = (int(shares[share][1]) * 1e6 if share in shares else None for share in (50, 90, 99))
+        p50, p90, p99 = (
+            number(shares[share][1], f"{share}%", self.client) * 1e6 if share in shares else None
+            for share in (50, 90, 99)
+        )
         return ClientFigures(
             operations=values["complete"],
             seconds=values["complete"] / values["rate"],

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pytest_icbench.driver.application.memcached import Memcached
 from pytest_icbench.driver.application.nginx import Nginx
-from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count, unreadable
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.workload.executable import NAME
 from pytest_icbench.driver.workload.output import parse_request_summary
@@ -86,7 +86,7 @@ class _Echo(OpenLoop):
         match = re.fullmatch(r"answered (\d+)\n", answer)
         if match is None:
             raise self.wrong_answer("stats", answer)
-        return float(match[1])
+        return float(count(match[1], "count", self.server))
 
 
 class TcpRr(_Echo):

@@ -163,12 +163,26 @@ class Application(ABC):
         return 0.0
 
 
-def number(text: str, what: str, program: Program) -> float:
-    """Parses a number of a client's output. Raises ProofFailed."""
+def number(value: object, what: str, program: Program) -> float:
+    """Returns a number of a program's output: 0, or 1e-9 to 1e18. Raises ProofFailed for anything else.
+
+    Args:
+        value: a text, or what JSON has.
+    """
     try:
-        return float(text)
-    except ValueError:
-        raise ProofFailed(f"{program.name} wrote {text[:40]!r} for its {what}, which is not a number") from None
+        figure = float("nan") if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        figure = float("nan")
+    if figure == 0 or 1e-9 <= figure <= 1e18:
+        return figure
+    shown = repr(value) if not isinstance(value, int) or value.bit_length() < 100 else "a number of many digits"
+    raise ProofFailed(f"{program.name} wrote {shown[:40]} for its {what}, which is no number of its kind")
+
+
+def count(value: object, what: str, program: Program) -> int:
+    """Returns a whole number of a program's output, up to 10^18. Raises ProofFailed for anything else."""
+    figure = number(value, what, program)
+    return int(value) if isinstance(value, str) and value.isdigit() else int(figure)
 
 
 def unreadable(program: Program, wanted: str, output: str) -> ProofFailed:

@@ -12,6 +12,7 @@ from pytest_icbench.driver.application.protocol import (
     ProcessSpec,
     Program,
     SendRequest,
+    count,
     number,
     unreadable,
 )
@@ -61,7 +62,7 @@ class Redis(Application):
         if "# Commandstats" not in answer:
             raise self.wrong_answer("INFO", answer)
         match = re.search(rf"^cmdstat_{self.load.mode}:calls=(\d+)", answer, re.MULTILINE)
-        return float(match[1]) if match else 0.0
+        return float(count(match[1], "count", self.server)) if match else 0.0
 
     def parse(self, output: str, operations: int) -> ClientFigures:
         rows = list(csv.DictReader(line for line in output.splitlines() if line.startswith('"')))

@@ -6,10 +6,19 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, unreadable
+from pytest_icbench.driver.application.protocol import (
+    Application,
+    ProcessSpec,
+    Program,
+    SendRequest,
+    count,
+    number,
+    unreadable,
+)
 from pytest_icbench.model.application import Bounds, ClientFigures
 
 _SOCKPERF = Program("sockperf", "sockperf", version_pattern=r"version (\d+\.\d+)")
+_SHARES = {"p50_ns": "50.000", "p90_ns": "90.000", "p99_ns": "99.000", "p99_9_ns": "99.900"}
 
 
 class Sockperf(Application):
@@ -41,16 +50,18 @@ class Sockperf(Application):
         )
         shares = dict(re.findall(r"percentile (\d+\.\d+) = +([\d.]+)", output))
         most = re.search(r"<MAX> observation = +([\d.]+)", output)
-        if not (valid and mean and faults and most and {"50.000", "90.000", "99.000", "99.900"} <= shares.keys()):
+        if not (valid and mean and faults and most and set(_SHARES.values()) <= shares.keys()):
             raise unreadable(self.client, "summary", output)
+        parts = {"mean_ns": mean[1], "max_ns": most[1], **{name: shares[share] for name, share in _SHARES.items()}}
+        times = {name: number(text, f"{name[:-3]} round trip", self.client) * 1e3 for name, text in parts.items()}
         return ClientFigures(
-            operations=int(valid[2]),
-            seconds=float(valid[1]),
-            errors=sum(map(int, faults.groups())),
-            mean_ns=float(mean[1]) * 1e3,
-            p50_ns=float(shares["50.000"]) * 1e3,
-            p90_ns=float(shares["90.000"]) * 1e3,
-            p99_ns=float(shares["99.000"]) * 1e3,
-            p99_9_ns=float(shares["99.900"]) * 1e3,
-            max_ns=float(most[1]) * 1e3,
+            operations=count(valid[2], "received messages", self.client),
+            seconds=number(valid[1], "run time", self.client),
+            errors=sum(count(text, "faults", self.client) for text in faults.groups()),
+            mean_ns=times["mean_ns"],
+            p50_ns=times["p50_ns"],
+            p90_ns=times["p90_ns"],
+            p99_ns=times["p99_ns"],
+            p99_9_ns=times["p99_9_ns"],
+            max_ns=times["max_ns"],
         )

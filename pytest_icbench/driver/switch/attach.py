@@ -16,7 +16,7 @@ from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, Switc
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import attached_links
-from pytest_icbench.host.net.attached_links import Interface, Way, find_way, interfaces
+from pytest_icbench.host.net.attached_links import Interface, Reached, Way, find_barrier, find_way, interfaces
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.attach_target import ATTACH, AttachTarget
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Veth, VhostUser
@@ -198,6 +198,7 @@ class AttachedPath(kernel.KernelSwitch):
     def __init__(self) -> None:
         self._places: list[ResolvedEndpoint] = []
         self._strangers: list[tuple[ResolvedEndpoint, tuple[str, ...]]] = []
+        self._mtu = 0
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
@@ -210,7 +211,7 @@ class AttachedPath(kernel.KernelSwitch):
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Returns the existing endpoints. Raises ProvisionError if one does not exist or is not usable."""
-        self.session, self.cpus = session, spec.endpoint_cpus
+        self.session, self.cpus, self._mtu = session, spec.endpoint_cpus, spec.mtu
         ends = [(attachment.attached, attachment.address) for attachment in attachments if attachment.attached]
         if len(ends) < len(attachments):
             raise ProvisionError(f"{ATTACH} has an endpoint without a running container")
@@ -255,6 +256,18 @@ class AttachedPath(kernel.KernelSwitch):
         for place in self._places:
             if place.target.has_ended:
                 raise ProvisionError(f"{place.attached.container} has ended during the run: start it, and run again")
+
+    def fault(self) -> str | None:
+        """Returns what stops the kernel's own packets between the ends of a pair, in either direction."""
+        ends = [
+            Reached(place.attached.container, place.target.netns, place.interface, place.address.ip)
+            for place in self._places
+            if place.interface is not None
+        ]
+        for a, b in FramePath.over(ends).by_pair(ends):
+            if barrier := find_barrier(a, b, self._mtu) or find_barrier(b, a, self._mtu):
+                return barrier
+        return None
 
     def stop(self) -> None:
         """Removes the neighbours that the kernel has learned. Nothing else was changed."""

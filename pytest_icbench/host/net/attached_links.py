@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Existing interfaces: reads their state, and removes the neighbours that the kernel learns in a measurement."""
+"""Existing interfaces: their state, the neighbours that the kernel learns meanwhile, and what stops packets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import socket
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +15,20 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.journaled_changes import Holder
+from pytest_icbench.host.namespaces import NETNS_DIR, enter_netns
 from pytest_icbench.host.net.links import link_index, netlink
+from pytest_icbench.host.process import run
 
 _IFF_UP = 0x1
 _IFF_LOOPBACK = 0x8
 _AF_INET = 2
 _NUD_PERMANENT = 0x80
 _NUD_NOARP = 0x40
+#: How long a datagram may take, in seconds, and headers of IPv4 and UDP, in bytes.
+_ARRIVAL_S, _UDP_BYTES = 0.4, 28
+_HERE = "/proc/self/ns/net"
+#: The chains that see what a namespace receives, and what it passes on.
+_RECEIVING, _FORWARDING = ("ingress", "prerouting", "input"), ("forward",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,98 @@ def find_way(netns: str, ip: str) -> Way | None:
             return None
         name = route.get_links(answer.get_attr("RTA_OIF"))[0].get_attr("IFLA_IFNAME")
         return Way(name, answer.get_attr("RTA_GATEWAY"))
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An interface in its namespace, as one end of a path: ``name`` is its container's."""
+
+    name: str
+    netns: str
+    interface: Interface
+    ip: str
+
+
+def find_barrier(sender: Reached, receiver: Reached, mtu: int) -> str | None:
+    """Returns in one sentence what stops packets from one interface to another; None if the kernel's own pass.
+
+    Datagrams of the kernel are sent, of which the containers keep nothing but neighbours.
+
+    Args:
+        mtu: of layer 3 in bytes, as long as the datagrams are that are tried first.
+    """
+    here, there = sender.name, receiver.name
+    if _arrives(sender, receiver, mtu - _UDP_BYTES):
+        return None
+    if _arrives(sender, receiver, 64 - 18 - _UDP_BYTES):
+        return (
+            f"packets of 64 bytes pass from {here} to {there}, and of {mtu} do not: something between has a smaller"
+            " MTU: raise it, or take a smaller --icbench-packet-size"
+        )
+    if sender.interface.mac == receiver.interface.mac:
+        return f"{here} and {there} have the same MAC address {sender.interface.mac}: give one of them another"
+    for end in (sender, receiver):
+        between = _other_end(end)
+        if between is not None and (chain := next(_filters(between, _FORWARDING), None)):
+            bridged = " and, by bridge-nf-call-iptables, bridges" if _filters_bridges(between) else ""
+            where = "this host" if between == _HERE else between
+            return f"{chain} filters what {where} routes{bridged}: accept packets from {here} to {there} there"
+    if chain := next(_filters(receiver.netns, _RECEIVING), None):
+        return f"{chain} filters what {there} receives: accept UDP from {sender.ip} there"
+    return f"not one datagram of 64 bytes passes from {here} to {there} either: try ping there, and look for filters"
+
+
+def _arrives(sender: Reached, receiver: Reached, size: int) -> bool:
+    """Whether a datagram with so many bytes of payload arrives."""
+    with enter_netns(receiver.netns):
+        ear = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with ear, suppress(OSError):
+        ear.bind((receiver.ip, 0))
+        ear.settimeout(_ARRIVAL_S)
+        with enter_netns(sender.netns):
+            mouth = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with mouth:
+            mouth.bind((sender.ip, 0))
+            mouth.sendto(bytes(size), ear.getsockname())
+        return len(ear.recv(size + 1)) == size
+    return False
+
+
+def _other_end(end: Reached) -> str | None:
+    """Returns the namespace, of this process or of ip-netns(8), with the other end of a veth pair; None elsewhere."""
+    with netlink(end.netns, doing=f"the link {end.interface.name}") as route:
+        index = link_index(route, end.interface.name)
+        peer = route.get_links(index)[0].get_attr("IFLA_LINK")
+    for netns in (_HERE, *map(str, sorted(Path(NETNS_DIR).glob("*")))):
+        with suppress(ProvisionError, OSError), netlink(netns, doing="the list of links") as route:
+            for link in route.get_links():
+                if link["index"] == peer and link.get_attr("IFLA_LINK") == index:
+                    return netns
+    return None
+
+
+def _filters(netns: str, hooks: Sequence[str]) -> Iterator[str]:
+    """Yields the chains of a namespace that filter at one of these hooks, those first that drop by default."""
+    chains = []
+    with suppress(ProvisionError, ValueError):  # no nft, or one that writes no JSON
+        listed = json.loads(run(["nft", "-j", "list", "chains"], timeout_s=5, netns=netns).stdout)
+        chains = [item["chain"] for item in listed["nftables"] if "chain" in item]
+    for policy in ("drop", "accept"):
+        for chain in chains:
+            if chain.get("type") == "filter" and chain.get("hook") in hooks and chain.get("policy") == policy:
+                yield f"chain {chain['name']} of table {chain['family']} {chain['table']} (policy {policy})"
+    with suppress(ProvisionError):  # the tables before nft, which few hosts still have
+        if (
+            "forward" in hooks
+            and "-P FORWARD DROP" in run(["iptables-legacy", "-S", "FORWARD"], timeout_s=5, netns=netns).stdout
+        ):
+            yield "chain FORWARD of iptables-legacy (policy drop)"
+
+
+def _filters_bridges(netns: str) -> bool:
+    with enter_netns(netns), suppress(OSError):
+        return Path("/proc/sys/net/bridge/bridge-nf-call-iptables").read_text(encoding="ascii").strip() == "1"
+    return False
 
 
 def neighbours(interface: str, netns: str) -> frozenset[str]:

@@ -58,6 +58,10 @@ def netlink(netns: str | None = None, *, doing: str = "the request") -> Iterator
         reason = os.strerror(error.code)
         remedy = ": run as root" if error.code in (errno.EPERM, errno.EACCES) else ""
         raise ProvisionError(f"the kernel refused {doing} ({reason}){remedy}") from None
+    except OSError as error:
+        if error.errno != errno.ENOBUFS:
+            raise
+        raise ProvisionError(f"the answer to {doing} did not fit a socket: raise net.core.rmem_max") from None
 
 
 def link_index(route: Any, name: str) -> int:

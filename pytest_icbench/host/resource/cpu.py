@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from pytest_icbench.host.root import Root, parse_cpu_list
+from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.root import Root, format_cpu_list, parse_cpu_list
 
 _CPU = "/sys/devices/system/cpu"
 _NODE = "/sys/devices/system/node"
@@ -56,7 +57,10 @@ class Topology:
 
     @classmethod
     def read(cls, root: Root | None = None) -> Topology:
-        """Reads sysfs. The allowed CPUs are this process' affinity or, in a recorded tree, ``Cpus_allowed_list``."""
+        """Reads sysfs. The allowed CPUs are this process' affinity or, in a recorded tree, ``Cpus_allowed_list``.
+
+        Raises ProvisionError if sysfs has none of these, as where something numbers the CPUs of a container anew.
+        """
         root = root or Root()
         present = parse_cpu_list(root.read(f"{_CPU}/present") or root.read(f"{_CPU}/online") or "0")
         online_text = root.read(f"{_CPU}/online")
@@ -64,6 +68,11 @@ class Topology:
         isolated = frozenset(parse_cpu_list(root.read(f"{_CPU}/isolated")))
         tickless = _tickless(root)
         allowed = _with_isolated(allowed_cpus(root, present), isolated, _granted(root))
+        if not allowed & online & {*present}:
+            raise ProvisionError(
+                f"this process may use CPUs {format_cpu_list(allowed)}, and {_CPU} has {format_cpu_list(online)}"
+                " online: lxcfs or a sandbox numbers them anew; start pytest where /sys is the host's"
+            )
         nodes, kinds = _nodes(root), _kinds(root, present)
         cpus = []
         for cpu in present:
@@ -76,7 +85,8 @@ class Topology:
                     core=cpu if core is None else core,
                     socket=0 if socket is None else max(0, socket),
                     node=nodes.get(cpu, 0),
-                    siblings=parse_cpu_list(siblings) or (cpu,),
+                    # Some sandboxes show the siblings of a CPU that they do not show.
+                    siblings=tuple(sibling for sibling in parse_cpu_list(siblings) if sibling in present) or (cpu,),
                     isolated=cpu in isolated,
                     nohz_full=cpu in tickless,
                     online=cpu in online,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from xdist.workermanage import parse_tx_spec_config
 
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options
@@ -32,6 +31,15 @@ from pytest_icbench.version import package_version
 _USAGE = re.compile(r"^[\w.]*UsageError: (.+)\Z", re.MULTILINE | re.DOTALL)
 
 
+def _specs(config: pytest.Config) -> list[str]:
+    """Returns the specification of each worker: ``3*popen`` are three."""
+    specs: list[str] = []
+    for text in config.getvalue("tx") or ():
+        number, star, rest = str(text).partition("*")
+        specs += [rest] * int(number) if star and number.isdigit() else [str(text)]
+    return specs
+
+
 def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
     """Decides whether xdist replaces workers that it loses, before it reads its options.
 
@@ -44,7 +52,7 @@ def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
     option = config.option
     if option.maxworkerrestart is not None or option.dist != "load":
         return True
-    specs = parse_tx_spec_config(config)
+    specs = _specs(config)
     if (
         len(specs) < 2
         or not any("ssh=" in spec for spec in specs)
@@ -85,7 +93,7 @@ def plan_here(config: pytest.Config) -> int:
     Raises:
         UsageError: a worker is on this host.
     """
-    specs = parse_tx_spec_config(config)
+    specs = _specs(config)
     if any(spec == "popen" for spec in specs):
         raise UsageError("--icbench-plan runs nothing, so there is nothing to distribute: leave -n out")
     config.option.dist = "no"

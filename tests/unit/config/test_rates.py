@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -78,3 +79,12 @@ def test_frames_with_their_gaps_never_exceed_the_bits(bps: int, size: int) -> No
 def test_any_text_is_a_rate_or_a_usage_error(text: str) -> None:
     with suppress(UsageError):  # any other error fails
         rates(text, "x")
+
+
+@pytest.mark.parametrize("form", ["{}", "max\n{}", "'{}' max", 'max, "{}"'])
+def test_a_traces_file_may_have_blanks_and_commas(tmp_path: Path, form: str) -> None:
+    (tmp_path / "a, b").mkdir()
+    (tmp_path / "a, b" / "5Mpps.csv").write_text("\ufeff0,1000\r\n", encoding="utf-8")
+    parsed = rates(form.format(f"trace:{tmp_path}/a, b/5Mpps.csv"), "--icbench-rate")
+    assert [rate.trace.label for rate in parsed if isinstance(rate, Rate) and rate.trace] == ["5Mpps"]
+    assert len(parsed) == 1 + ("max" in form)

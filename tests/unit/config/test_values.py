@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Texts of options that name another host."""
+"""Texts of options that name another host or files, and values that are no texts."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -24,3 +26,15 @@ def test_everything_else_is_refused(text: str) -> None:
 def test_a_python_is_a_path(text: str) -> None:
     with pytest.raises(UsageError, match=r"^here: '.*' is not a path of a Python"):
         values.python_path(text, "here")
+
+
+@pytest.mark.parametrize(
+    "text", ["ovs=a b/x.toml vpp=y.toml", "ovs='a b/x.toml' vpp=\"y.toml\"", "ovs=a b/x.toml\nvpp=y.toml"]
+)
+def test_names_of_files_may_have_blanks(text: str) -> None:
+    assert values.files(text, "--option", Path("/")) == {"ovs": Path("/a b/x.toml"), "vpp": Path("/y.toml")}
+
+
+def test_a_list_whose_items_have_blanks_keeps_them_apart() -> None:
+    assert values.as_text(["trace:a b", 1], "x") == "trace:a b\n1"
+    assert values.as_text([1, 2.50, True], "x") == "1 2.5 yes"

@@ -15,7 +15,9 @@ from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.application.registry import application, applications, bring, labels
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.application import ApplicationLoad, is_load, label_of, load_of
+from pytest_icbench.model.codec import encode
 from pytest_icbench.model.rig import Question
+from tests.unit.driver.test_open_loop import summary
 
 RECORDED = Path(__file__).parent / "recorded_applications"
 
@@ -358,3 +360,85 @@ def test_each_application_has_what_reports_and_probes_name() -> None:
         assert cls.summary
         assert cls.server.package
         assert re.compile(cls.client.version_pattern).groups == 1
+
+
+#: A client's output as it was recorded, by the label of its application.
+OUTPUTS = {
+    "redis": output("redis-benchmark-7.0.15.txt"),
+    "memcached": output("memcaslap-1.1.4.txt"),
+    "nginx": f"Running 1s test\n{WRK}\n",
+    "tls": output("ab-2.3.txt"),
+    "iperf3": output("iperf3-3.12.json"),
+    "iperf3:udp": output("iperf3-3.12-udp.json"),
+    "sockperf": output("sockperf-3.7.txt"),
+    "netperf": output("netperf-2.7.1.txt"),
+    "netperf:udp_rr": output("netperf-2.7.1-udp_rr.txt"),
+    "netperf_stream": output("netperf-2.7.1-stream.txt"),
+    "netperf_stream:udp": output("netperf-2.7.1-stream-udp.txt"),
+    "netpipe:1000B": output("nptcp-3.7.2.txt"),
+    "dns": output("dnsperf-2.10.0.txt"),
+    "tcp_rr": summary() + "\n",
+}
+ODD = (
+    "inf",
+    "-inf",
+    "nan",
+    "NaN",
+    "Infinity",
+    "-1",
+    "-0.5",
+    "0",
+    "9" * 400,
+    "9" * 5000,
+    "1e999",
+    "1e-300",
+    "1.2.3",
+    "x",
+)
+
+
+def read_output(label: str, text: str) -> None:
+    """Reads a client's output, and checks that each figure is a number of its kind."""
+    chosen = application(label)
+    figures = encode(chosen.parse(text, 5000))
+    counts = {"server": chosen.read_server_count(text), "relayed": chosen.read_relayed_count(text)}
+    rate = {"rate": figures["operations"] / figures["seconds"] if figures["seconds"] else 0.0}
+    for name, value in {**figures, **counts, **rate}.items():
+        assert value is None or (0 <= value < 1e40 and not isinstance(value, bool)), (name, value)
+
+
+@pytest.mark.parametrize("label", OUTPUTS)
+@given(st.data())
+def test_an_output_is_figures_or_a_sentence(label: str, data: st.DataObject) -> None:
+    """Each number of the output, in turn, becomes none: infinite, not a number, negative, huge, or a text."""
+    text = OUTPUTS[label]
+    numbers = list(re.finditer(r"-?\d+(\.\d+)?", text))
+    for match in data.draw(st.lists(st.sampled_from(numbers), min_size=1, max_size=3)):
+        odd = data.draw(st.sampled_from(ODD))
+        text = text[: match.start()] + odd + text[match.end() :] if len(text) >= match.end() else text
+    error = ""
+    try:
+        read_output(label, text)
+    except ProofFailed as refused:
+        error = str(refused)
+    assert error.isprintable()
+    assert not error or application(label).client.name in error
+
+
+@pytest.mark.parametrize(
+    ("label", "change", "what"),
+    [
+        ("iperf3", ('"seconds": 1.2', '"seconds": -1.2'), "seconds received"),
+        ("nginx", ('"us": 1003428', '"us": Infinity'), "line of figures"),
+        ("nginx", ('"p99": 4050', '"p99": -4050'), "p99"),
+        ("sockperf", ("RunTime=", "RunTime=1."), "run time"),
+        ("netperf", ("P99_LATENCY=", "P99_LATENCY=-"), "P99_LATENCY"),
+        ("dns", ("NOERROR 30114", "NOERROR 90114"), "queries without an answer"),
+        ("redis", ('"23809.53"', '"nan"'), "rate"),
+    ],
+)
+def test_what_is_no_figure_is_named(label: str, change: tuple[str, str], what: str) -> None:
+    text = OUTPUTS[label].replace(*change)
+    assert text != OUTPUTS[label]
+    with pytest.raises(ProofFailed, match=what):
+        read_output(label, text)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.resource import frequency
@@ -204,3 +205,29 @@ def test_undo_writes_only_what_differs(tree: Tree, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Path, "write_text", write_text)
     assert session.journal.undo_all() == []
     assert written == ["no_turbo", "scaling_governor"]
+
+
+CPU = "sys/devices/system/cpu"
+
+
+def sandbox(top: Path, **files: str) -> Root:
+    """A tree with two online CPUs; ``files`` has what a sandbox shows otherwise."""
+    shown = {"present": "0-1", "online": "0-1", "cpu0/topology/core_cpus_list": "0", "allowed": "0-1", **files}
+    for name, text in shown.items():
+        path = top / ("proc/self/status" if name == "allowed" else f"{CPU}/{name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"Cpus_allowed_list:\t{text}\n" if name == "allowed" else f"{text}\n")
+    return Root(top)
+
+
+def test_a_sibling_that_is_not_present_is_left_out(tmp_path: Path) -> None:
+    topology = Topology.read(sandbox(tmp_path, **{"cpu0/topology/core_cpus_list": "0,16"}))
+    assert topology[0].siblings == (0,)
+    assert topology.smt is False
+    assert len(topology.cores()) == 2
+
+
+@pytest.mark.parametrize("files", [{"allowed": "4-5"}, {"online": "4-5"}, {"present": "0-1", "online": "4-5"}])
+def test_numbers_that_do_not_meet_are_one_sentence(tmp_path: Path, files: dict[str, str]) -> None:
+    with pytest.raises(ProvisionError, match=r"may use CPUs \S+, and \S+/cpu has \S+ online: lxcfs or a sandbox"):
+        Topology.read(sandbox(tmp_path, **files))

@@ -140,3 +140,10 @@ def test_the_running_machine_has_every_fact() -> None:
     assert host_facts.treatment()["kernel"] == os.uname().release
     assert host_facts.conditions()["load_1min"] >= 0
     assert set(host_facts.StealMeter().read()) >= os.sched_getaffinity(0)
+
+
+@pytest.mark.parametrize("text", ["", "uninitialized", "0123", "0123456789abcdef0123456789abcdeg"])
+def test_what_is_no_machine_id_names_no_machine(tmp_path: Path, text: str) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "machine-id").write_text(f"{text}\n")
+    assert host_facts.machine(Root(tmp_path)) is None

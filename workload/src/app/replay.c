@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "app/apps.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -9,6 +10,9 @@
 #include "base/frame.h"
 #include "pcap/capture.h"
 #include "pcap/replay.h"
+
+/* The longest pause between two frames with --timing. */
+#define GAP_MAX_S 3600u
 
 struct player {
 	struct run *r;
@@ -51,10 +55,31 @@ static bool fits(const struct options *o, char *err, size_t err_len)
 	return false;
 }
 
+/* Refuses times that would make --timing stand still: captures whose clock was set meanwhile, or begins at 0.
+ */
+static bool check_times(const struct options *o, const struct pcap *file, char *err, size_t err_len)
+{
+	for (size_t i = 1; o->timing && i < file->count; i++) {
+		uint64_t before = file->frames[i - 1].time_ns, time = file->frames[i].time_ns;
+
+		if (time > before && time - before > GAP_MAX_S * UINT64_C(1000000000)) {
+			snprintf(err, err_len,
+			        "%.60s: frame %zu is %" PRIu64
+			        " s later than the one before it, and --timing waits for %u at "
+			        "most: change its times with 'editcap -t', or leave --timing out",
+			        o->file, i + 1, (time - before) / UINT64_C(1000000000), GAP_MAX_S);
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool prepare(struct run *r, struct options *o, char *err, size_t err_len)
 {
 	if (!o->step) {
 		if (!pcap_read(&playing.file, o->file, err, err_len))
+			return false;
+		if (!check_times(o, &playing.file, err, err_len))
 			return false;
 		fit_packet_size(r, o, &playing.file);
 	}

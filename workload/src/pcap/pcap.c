@@ -15,6 +15,8 @@
 #define MAGIC_MICROSECONDS 0xa1b2c3d4u
 #define MAGIC_NANOSECONDS 0xa1b23c4du
 #define MAGIC_PCAPNG 0x0a0d0d0au
+/* Kuznetzov's, whose records have a longer header. */
+#define MAGIC_MODIFIED 0xa1b2cd34u
 #define VERSION_MAJOR 2u
 #define VERSION_MINOR 4u
 #define LINK_ETHERNET 1u
@@ -65,10 +67,33 @@ static uint16_t half_word(const struct reader *r, size_t at)
 	return r->swapped ? __builtin_bswap16(value) : value;
 }
 
+/* Returns the program that compressed a file, or NULL. */
+static const char *compressed_by(const struct reader *r)
+{
+	static const struct {
+		const char *magic, *program;
+	} known[] = {{"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"},
+	        {"\xfd"
+	         "7zXZ",
+	                "xz"},
+	        {"BZh", "bzip2"}, {"\x04\x22\x4d\x18", "lz4"}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		size_t length = strlen(known[i].magic);
+
+		if (r->size >= length && memcmp(r->data, known[i].magic, length) == 0)
+			return known[i].program;
+	}
+	return NULL;
+}
+
 static bool read_magic(struct reader *r)
 {
+	const char *program = compressed_by(r);
 	uint32_t magic;
 
+	if (program)
+		return fail(r, "it is compressed: unpack it with '%s -dk'", program);
 	if (r->size < HEADER_BYTES)
 		return fail(
 		        r, "it has %zu bytes, less than a pcap file's header of %u", r->size, HEADER_BYTES);
@@ -77,8 +102,9 @@ static bool read_magic(struct reader *r)
 	             magic == __builtin_bswap32(MAGIC_NANOSECONDS);
 	magic = word(r, 0);
 	r->nanoseconds = magic == MAGIC_NANOSECONDS;
-	if (magic == MAGIC_PCAPNG)
-		return fail(r, "it is a pcapng file: convert it with 'editcap -F pcap'");
+	if (magic == MAGIC_PCAPNG || magic == MAGIC_MODIFIED || magic == __builtin_bswap32(MAGIC_MODIFIED))
+		return fail(r, "it is a %s file: convert it with 'editcap -F pcap'",
+		        magic == MAGIC_PCAPNG ? "pcapng" : "modified pcap");
 	if (magic != MAGIC_MICROSECONDS && magic != MAGIC_NANOSECONDS)
 		return fail(r, "it is no pcap file: it begins with 0x%08x", magic);
 	return true;
@@ -115,6 +141,9 @@ static bool read_record(const struct reader *r, size_t at, size_t number, struct
 	if (kept > r->size - at - RECORD_BYTES)
 		return fail(r, "it is cut short, or damaged: frame %zu has %u bytes, and %zu are left",
 		        number, kept, r->size - at - RECORD_BYTES);
+	if (kept > length)
+		return fail(r, "frame %zu has %u bytes in a record of a frame of %u: the file is damaged",
+		        number, kept, length);
 	if (kept != length)
 		return fail(r, "frame %zu was captured in part, %u of %u bytes, and cannot be sent whole",
 		        number, kept, length);
