@@ -11,11 +11,13 @@ import errno
 import os
 import resource
 import select
+import selectors
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -96,7 +98,9 @@ def refused_memory(log: str) -> str:
 
 #: A log that is longer is cut to its end: logs are in memory (a tmpfs).
 LOG_MAX_BYTES = 16 * 2**20
-_TAIL_BYTES = 65536
+_TAIL_BYTES = _CHUNK = 65536
+#: The most that a command that is run to its end may print: more than any listing of a kernel's or a switch's tables.
+OUTPUT_MAX_BYTES = 64 * 2**20
 #: The environment variable that marks every process of a session; ``recover`` looks for it.
 SESSION_VARIABLE = "ICBENCH_SESSION"
 
@@ -341,15 +345,16 @@ def run(
     """
     words = [str(word) for word in argv]
     line = " ".join(words)
-    with enter_netns(netns):
+    with enter_netns(netns), tempfile.TemporaryFile() if input else nullcontext() as stdin:
+        if input:
+            stdin.write(input.encode())
+            stdin.seek(0)
         try:
             popen = subprocess.Popen(
                 words,
-                stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
+                stdin=stdin or subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
                 env={**os.environ, "LC_ALL": "C", **(env or {})},
                 process_group=0,
             )
@@ -357,15 +362,12 @@ def run(
             raise not_started(words, error) from None
     with popen:
         try:
-            out, err = popen.communicate(input, timeout=timeout_s)
-        except subprocess.TimeoutExpired:
+            out, err = _read_output(popen, timeout_s)
+        except BaseException as error:  # on Ctrl-C, too, the command must not keep running
             with suppress(ProcessLookupError):
                 os.killpg(popen.pid, signal.SIGKILL)
-            popen.wait()
-            raise ProvisionError(f"`{line}` has not ended within {timeout_s:g} s and was killed") from None
-        except BaseException:  # Ctrl-C: the command must not keep running
-            with suppress(ProcessLookupError):
-                os.killpg(popen.pid, signal.SIGKILL)
+            if isinstance(error, (TimeoutError, OverflowError)):
+                raise ProvisionError(f"`{line}` {error} and was killed") from None
             raise
     code = popen.returncode
     if code < 0 or (check and code != 0):
@@ -373,6 +375,33 @@ def run(
         how = exit_sentence(code) if code < 0 else f"failed with exit code {code}"
         raise ProvisionError(f"`{line}` {how}" + (f":\n{tail}" if tail else ""))
     return subprocess.CompletedProcess(words, code, out, err)
+
+
+def _read_output(popen: subprocess.Popen[bytes], timeout_s: float) -> list[str]:
+    """Returns a command's output and its standard error once it has ended.
+
+    Raises TimeoutError and OverflowError with a predicate of the command's name.
+    """
+    late = f"has not ended within {timeout_s:g} s"
+    deadline, texts = time.monotonic() + timeout_s, (bytearray(), bytearray())
+    with selectors.DefaultSelector() as selector:
+        for pipe, text in zip((popen.stdout, popen.stderr), texts, strict=True):
+            assert pipe is not None
+            selector.register(pipe, selectors.EVENT_READ, text)
+        while selector.get_map():
+            if (left_s := deadline - time.monotonic()) <= 0:
+                raise TimeoutError(late)
+            for key, _ in selector.select(left_s):
+                key.data.extend(chunk := os.read(key.fd, _CHUNK))
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                if len(key.data) > OUTPUT_MAX_BYTES:
+                    raise OverflowError(f"prints more than {OUTPUT_MAX_BYTES >> 20} MiB")
+    try:
+        popen.wait(max(deadline - time.monotonic(), 0.001))
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(late) from None
+    return [text.decode(errors="replace").replace("\r\n", "\n") for text in texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +441,10 @@ class Spawner:
             yield
         finally:
             self._added = before
+
+    def bound(self, log: Path) -> None:
+        """Lets ``bound_logs`` cut a log that a process of other code writes."""
+        self._logs.add(log)
 
     def bound_logs(self) -> None:
         """Cuts the logs that have more than ``LOG_MAX_BYTES`` to their last 64 KiB. Those that are gone are dropped."""
@@ -457,7 +490,7 @@ class Spawner:
         words = [str(word) for word in argv]
         command = ["unshare", "--mount", "--propagation", "private", "--", *words] if place.mount_ns else words
         pipe = subprocess.PIPE
-        self._logs.add(log)
+        self.bound(log)
         with log.open("ab") as sink, enter_netns(place.netns), _pinned(cpus):
             try:
                 popen = subprocess.Popen(

@@ -7,7 +7,6 @@ import fcntl
 import os
 import select
 import selectors
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,10 +19,19 @@ from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host import node_files
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.net.sockets import interface_counters, is_listening
 from pytest_icbench.host.process import Process, realtime, stopped_sentence, wait_until
-from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
+from pytest_icbench.model.rig import (
+    FILES,
+    LOCAL_WORKLOAD,
+    LaunchPlan,
+    PlannedProcess,
+    Polled,
+    Usage,
+    node_directory,
+)
 
 #: How long processes may take to end after a request, in seconds.
 END_S = 1.0
@@ -34,6 +42,8 @@ _INIT_ENDS_S = 0.5
 _HELLO = '"hello"'
 #: Capacity of a pipe in bytes: lines of a process for several seconds without a reader.
 _PIPE_BYTES = 2**20
+#: The most bytes of a process' lines that wait here, and the longest line. Then its pipe fills, and it waits.
+_HELD_BYTES = 16 * 2**20
 
 
 def fill_in_workload(process: PlannedProcess) -> PlannedProcess:
@@ -58,6 +68,7 @@ class _Speaker:
     silent: bool = False
     exit_reported: bool = False
     lines: list[str] = field(default_factory=list)
+    held: int = 0
 
     @property
     def log(self) -> str:
@@ -77,8 +88,11 @@ class _Speaker:
         return self.said_hello or (self.socket is not None and self.socket.is_socket())
 
     def hear(self) -> None:
-        """Reads the lines in the pipe. A line without an end does not count: its writer was killed."""
-        while not self.silent:
+        """Reads the lines in the pipe, up to a bound. A line without an end does not count: its writer was killed.
+
+        Raises WorkloadError for a line that is longer.
+        """
+        while not self.silent and self.held < _HELD_BYTES:
             try:
                 data = self.stdout.read(65536)
             except OSError:
@@ -88,7 +102,12 @@ class _Speaker:
             if not data:
                 self.silent = True
                 return
+            self.held += len(data)
             *whole, self.partial = (self.partial + data).split(b"\n")
+            if len(self.partial) > _HELD_BYTES:
+                raise WorkloadError(
+                    f"{self.process.name} of endpoint {self.index} prints a line of more than {_HELD_BYTES >> 20} MiB"
+                )
             for line in whole:
                 text = line.decode(errors="replace")
                 self.said_hello = self.said_hello or _HELLO in text
@@ -119,7 +138,7 @@ class LaunchSite:
         cpus: CPU of each endpoint.
         logs: directory for standard error; a file's name ends with the endpoint's index.
         inits: process that stays in each node, by endpoint index.
-        files: directory that the nodes can write, for files of processes.
+        files: directory with a directory for each node, for files of processes.
         wake: descriptor that ends a ``poll`` when it becomes readable; it is not read here.
     """
 
@@ -156,7 +175,8 @@ class RunningLaunch:
         for process in plan.processes:
             if process.socket is not None:
                 # An endpoint that was killed leaves it, and the next one could not bind.
-                Path(process.socket).unlink(missing_ok=True)
+                path = Path(process.socket)
+                node_files.remove(path.parent, path.name)
         try:
             for stage in stages:
                 started = [self._start(process) for process in plan.processes if process.stage == stage]
@@ -195,11 +215,11 @@ class RunningLaunch:
         """Writes a process' files and returns its command line with their directory."""
         if process.files is None or self._site.files is None:
             return list(process.argv)
-        directory = self._site.files / f"files{process.index}"
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir()
+        own = node_directory(self._site.files, process.index)
+        directory = own / "files"
+        node_files.make_directory(own, directory.name)
         for name, content in process.files:
-            (directory / name).write_text(content.replace(FILES, str(directory)), encoding="utf-8")
+            node_files.write_file(own, f"{directory.name}/{name}", content.replace(FILES, str(directory)))
         return [word.replace(FILES, str(directory)) for word in process.argv]
 
     def _wait_for_sockets(self, speakers: Sequence[_Speaker], timeout_s: float) -> None:
@@ -255,7 +275,7 @@ class RunningLaunch:
             woken = self._hear(max(0.0, deadline - time.monotonic()))
             lines = [(speaker.index, line) for speaker in self._speakers.values() for line in speaker.lines]
             for speaker in self._speakers.values():
-                speaker.lines = []
+                speaker.lines, speaker.held = [], 0
             exited = self._exits()
             if lines or exited or woken or time.monotonic() >= deadline:
                 return Polled(tuple(lines), exited)
