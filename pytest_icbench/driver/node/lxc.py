@@ -36,7 +36,6 @@ from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import entry_checks
 from pytest_icbench.host.cgroup_layout import Layout
-from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.cpu_usage import read_process
 from pytest_icbench.host.findings import Finding, Level
 from pytest_icbench.host.host_session import HostSession
@@ -420,7 +419,8 @@ class LxcNode(ContainerNode):
         self._container = None
         place = str(self._lxcpath), self.spec.name, self.group.name
         end_container(*place, self.layout, self.session.root, self._monitor)
-        remove_tree(self._lxcpath)
+        with suppress(OSError):
+            self._lxcpath.rmdir()
 
 
 def undo_container(lxcpath: str, name: str, group: str) -> None:
