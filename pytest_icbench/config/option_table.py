@@ -246,6 +246,19 @@ class Options(Axes):
     hugepage_size_kib: int | None = option(
         HOST, "SIZE", "size of huge pages: 2M or 1G (default: 2M)", values.hugepage_size_kib, name="hugepage_size"
     )
+    node_memory: int | None = option(
+        HOST,
+        "MIB",
+        "bound of the memory of each node in MiB, without its huge pages (default: half of the host's)",
+        values.count(16, 2**31, "MiB"),
+    )
+    node_pids: int = option(
+        HOST,
+        "N",
+        "bound of the processes and threads of each node (default: 4096)",
+        values.count(8, 4_194_304, "processes"),
+        default=4096,
+    )
     rebuild: bool = flag(HOST, "build switch and nodes again for each launch", name="rebuild")
     must_match: tuple[str, ...] = option(
         GATING,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import signal
 import time
 from collections.abc import Iterable
@@ -16,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import entry_checks
+from pytest_icbench.host import entry_checks, node_files
 from pytest_icbench.host.journal import UndoKind, process_start_time
 from pytest_icbench.host.namespaces import check_result
 from pytest_icbench.host.process import SESSION_VARIABLE, wait_until
@@ -24,6 +23,8 @@ from pytest_icbench.host.process import SESSION_VARIABLE, wait_until
 _MNT_DETACH = 2
 #: How long processes may take to end after SIGKILL, in seconds.
 _KILL_S = 5.0
+#: How often the removal of a directory is tried.
+_REMOVALS = 5
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -98,25 +99,36 @@ def mounts_below(path: Path) -> list[str]:
 
 def unmount_below(path: Path) -> None:
     """Unmounts everything at and below a path. Raises OSError."""
-    for point in mounts_below(path):
+    while points := mounts_below(path):
+        point = points[-1]  # the outermost and latest one; those on it go with it
         result = _libc.umount2(os.fsencode(point), _MNT_DETACH)
         if result != 0 and point in mounts_below(path):
             check_result(result, point)
 
 
 def remove_tree(path: Path) -> None:
-    """Removes a file or directory that may be missing. Mounts below it are unmounted first and never emptied."""
-    unmount_below(path)
-    for _ in range(5):  # a dying process may still add a file
-        with suppress(FileNotFoundError):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink()
-        if not path.exists() and not path.is_symlink():
+    """Removes a file or directory that may be missing, of any depth, and follows no link.
+
+    Mounts below it are unmounted first and never emptied.
+
+    Raises ProvisionError with a sentence that names it.
+    """
+    for left in reversed(range(_REMOVALS)):  # a dying process may still add a file
+        try:
+            unmount_below(path)
+            parent = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                node_files.remove_at(parent, path.name)
+            finally:
+                os.close(parent)
             return
+        except FileNotFoundError:
+            if not os.path.lexists(path):
+                return
+        except OSError as error:
+            if left == 0:
+                raise ProvisionError(f"{path} cannot be removed ({error.strerror}): remove it by hand") from None
         time.sleep(0.02)
-    shutil.rmtree(path)
 
 
 def restore_file(path: str, text: str) -> None:

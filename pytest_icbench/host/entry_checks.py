@@ -100,8 +100,9 @@ def below_session(value: Any, scope: Scope) -> bool:
 
 
 def container_path(value: Any, scope: Scope) -> bool:
-    """Whether a value is the directory of the session's containers."""
-    return bool(value == str(scope.dir / "lxc"))
+    """Whether a value is a directory of the session's containers: each has its own, with a random name."""
+    path = Path(value)
+    return path.parent == scope.dir / "lxc" and re.fullmatch(r"[0-9a-f]{16}", path.name) is not None
 
 
 def base(value: Any, scope: Scope) -> bool:

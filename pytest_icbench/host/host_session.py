@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -16,16 +17,19 @@ from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.inherited import put_aside
 from pytest_icbench.host.journal import Journal, UndoKind
 from pytest_icbench.host.lock import HostLock, lock_kernel, make_directory, unlock_kernel
+from pytest_icbench.host.node_files import LOGS_MIB, make_tmpfs
 from pytest_icbench.host.process import Spawner
 from pytest_icbench.host.recover import undo_dead_sessions
 from pytest_icbench.host.resource.cpu_meter import CpuMeter
-from pytest_icbench.host.resource.hugepages import HugePages
+from pytest_icbench.host.resource.hugepages import HugePages, memory_kib
 from pytest_icbench.host.root import Root
 from pytest_icbench.host.signals import shield_signals
 
 #: The directory of all sessions' files: a tmpfs, emptied by a reboot.
 RUN_DIR = Path("/run/icbench")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+#: Processes and threads of a node unless the user says otherwise: no server that is measured has a tenth of them.
+NODE_PIDS = 4096
 _LINK_NAME_MAX = 15
 _NAME_MAX = 32
 
@@ -39,12 +43,16 @@ class SessionOptions:
         binaries: paths by switch or tool name.
         pf: interface or PCI address of the card with SR-IOV that may be used.
         configs: configurations by switch.
+        node_memory_mib: bound of a node's memory; None: half of the host's.
+        node_pids: bound of a node's processes and threads.
     """
 
     hugepage_size_kib: int = 2048
     binaries: Mapping[str, str] = field(default_factory=dict)
     pf: str | None = None
     configs: Mapping[str, Any] = field(default_factory=dict)
+    node_memory_mib: int | None = None
+    node_pids: int = NODE_PIDS
 
 
 _DEFAULTS = SessionOptions()
@@ -68,6 +76,7 @@ class HostSession:
         cpu_meter: measures the distance between CPUs and the speed of each.
         warnings: one sentence for each entry of a dead session's journal that this version refuses; reported once.
         precedence: the precedence of its processes over others (``driver.node.precedence``).
+        node_memory_mib, node_pids: the bounds of each node.
 
     Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, OpenDirectoryError (a
     UsageError) if others can write to ``run_dir``, ProvisionError if the remains of a dead one cannot be removed.
@@ -114,7 +123,7 @@ class HostSession:
             self.journal = self._open_journal(kinds)
         except BaseException:
             unlock_kernel(self._kernel_lock)
-            with suppress(OSError):  # a full disk leaves a directory without a whole journal
+            with suppress(ProvisionError):  # a full disk leaves a directory without a whole journal
                 remove_tree(self.dir)
             self._lock.release()
             self._lock = None
@@ -140,6 +149,8 @@ class HostSession:
         self.binaries: Mapping[str, Path] = {name: Path(path) for name, path in options.binaries.items()}
         self.configs: dict[str, Mapping[str, Any]] = dict(options.configs)
         self.hugepage_size_kib, self.pf = options.hugepage_size_kib, options.pf
+        self.node_memory_mib = options.node_memory_mib or memory_kib(self.root).get("MemTotal", 0) // 2048
+        self.node_pids = options.node_pids
         self.spawner = Spawner(self.id, self.dir)
         self.hugepages = HugePages()
         self.cpu_meter = CpuMeter(self.spawner, self.dir / "distance.log")
@@ -149,6 +160,7 @@ class HostSession:
         self.warnings = []
         self.precedence = "none"
         self._noted: dict[tuple[str, str], int] = {}
+        self._making_logs = threading.Lock()
         self._lock = None
         self._kernel_lock = None
         self._inherited = ExitStack()
@@ -193,6 +205,18 @@ class HostSession:
         finally:
             self.binaries, self.configs = before
 
+    @property
+    def logs(self) -> Path:
+        """The directory of the logs of processes in nodes, of bounded size, made at the first call.
+
+        Raises ProvisionError.
+        """
+        path = self.dir / "log"
+        with self._making_logs:
+            if not path.exists():
+                make_tmpfs(path, LOGS_MIB)
+        return path
+
     def note(self, kind: str, key: str, **data: Any) -> None:
         """Records how to remove a named object, before it is created. ``forget`` takes the same kind and key."""
         self._noted[kind, key] = self.journal.record(kind, **data)
@@ -219,8 +243,8 @@ class HostSession:
             if not failures:
                 try:
                     remove_tree(self.dir)
-                except OSError as error:
-                    failures.append(f"{self.dir} could not be removed: {error}")
+                except ProvisionError as error:
+                    failures.append(str(error))
             unlock_kernel(self._kernel_lock)
             self._lock.release()
             self._lock = None

@@ -429,6 +429,10 @@ class Spawner:
         finally:
             self._added = before
 
+    def bound(self, log: Path) -> None:
+        """Lets ``bound_logs`` cut a log that a process of other code writes."""
+        self._logs.add(log)
+
     def bound_logs(self) -> None:
         """Cuts the logs that have more than ``LOG_MAX_BYTES`` to their last 64 KiB. Those that are gone are dropped."""
         for log in list(self._logs):
@@ -473,7 +477,7 @@ class Spawner:
         words = [str(word) for word in argv]
         command = ["unshare", "--mount", "--propagation", "private", "--", *words] if place.mount_ns else words
         pipe = subprocess.PIPE
-        self._logs.add(log)
+        self.bound(log)
         with log.open("ab") as sink, enter_netns(place.netns), _pinned(cpus):
             try:
                 popen = subprocess.Popen(

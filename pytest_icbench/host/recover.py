@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -60,17 +61,35 @@ def undo_dead_sessions(
         name = directory.name
         try:
             check_directory(directory)
-            if not (directory / "journal").exists():  # killed before its first change
-                remove_tree(directory)
-                recovery.undone[name] = 0
-            else:
+            if (directory / "journal").exists():
                 _undo_session(directory, kinds, recovery, forget=forget, once=once)
+            elif _remove(directory, recovery, forget=forget):  # killed before its first change
+                recovery.undone[name] = 0
         except (OpenDirectoryError, OSError) as error:
             why = error if isinstance(error, OpenDirectoryError) else f"{directory} cannot be read ({error.strerror})"
             recovery.failures.append(f"session {name}: {why}")
             if forget:
-                remove_tree(directory)
+                _remove(directory, recovery, forget=True)
     return recovery
+
+
+def _remove(directory: Path, recovery: Recovery, *, forget: bool) -> bool:
+    """Removes a session's directory. Returns whether it could; else a sentence of ``recovery`` says why.
+
+    Args:
+        forget: whether a directory that cannot be removed is moved away, so that sessions can start again.
+    """
+    try:
+        remove_tree(directory)
+    except ProvisionError as error:
+        moved = ""
+        if forget:
+            aside = directory.parent.with_name(f"{directory.parent.name}-{directory.name}-{time.time_ns()}")
+            directory.rename(aside)
+            moved = f"; it is now {aside}"
+        recovery.failures.append(f"session {directory.name}: {error}{moved}")
+        return False
+    return True
 
 
 def _undo_session(
@@ -97,8 +116,8 @@ def _undo_session(
     if not (once and (directory / _REPORTED).exists()):
         recovery.refused += [f"session {name}: {sentence}" for sentence in refused]
     if not sentences or forget:
-        remove_tree(directory)
-        recovery.undone[name] = undone
+        if _remove(directory, recovery, forget=forget):
+            recovery.undone[name] = undone
     elif once and refused:
         with suppress(OSError):  # the entries are then reported again
             (directory / _REPORTED).touch()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from pytest_icbench.model.calls import Forwarding, call
@@ -28,6 +29,15 @@ LOCAL_WORKLOAD = "@workload"
 FILES = "@files"
 #: How long a stage may take to open its sockets, in seconds, where the plan says nothing.
 HELLO_TIMEOUT_S = 10.0
+
+
+def node_directory(files: Path, index: int) -> Path:
+    """Returns the directory that the node of an endpoint can write, at the same path there.
+
+    Args:
+        files: directory of a rig (``RigFacts.files``).
+    """
+    return files / f"n{index}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +78,7 @@ class RigFacts:
     Attributes:
         endpoints: the endpoints on this host, in their order; for a rig over two hosts all endpoints, by index.
         nodes: names of the endpoints' nodes.
-        files: directory that all nodes share with the host, at the same path.
+        files: directory with a directory for each node, at the same path there (``node_directory``).
         remote_switch: facts of the second host's switch.
         peers: addresses at which endpoints see their peers, by index; empty without network functions between them.
         functions: facts of the network functions, by pair.

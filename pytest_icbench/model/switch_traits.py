@@ -81,6 +81,8 @@ class SwitchTraits(Protocol):
 
     #: Whether it can keep sets of ports apart (``Attachment.segment``), which network functions between them need.
     segments: ClassVar[bool] = False
+    #: Whether the nodes of a pair connect with each other by sockets, so that they share a directory for these.
+    joins_nodes: ClassVar[bool] = False
 
     #: Keys that a user's configuration of it may have, with the kind of each value.
     config_keys: ClassVar[Mapping[str, Kind]] = {}

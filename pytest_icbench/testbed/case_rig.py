@@ -67,7 +67,7 @@ class Rig(MeasuredRig):
         endpoint_specs: their names, addresses and places, by index.
         remote_switch: facts of the second host's switch.
         function_facts: facts of the network functions, by pair.
-        files: directory that all nodes share with the host, at the same path; once built.
+        files: directory with a directory for each node, at the same path there; once built.
     """
 
     def __init__(

@@ -19,13 +19,14 @@ from pytest_icbench.driver.workload.eal import eal_arguments, endpoint_ring
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host import node_files
 from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
 from pytest_icbench.measure.launch.culprit import look_at_the_switch
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.model.rig import LaunchPlan, Polled
+from pytest_icbench.model.rig import LaunchPlan, Polled, node_directory
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 
@@ -126,8 +127,8 @@ def replay_commands(
             traffic=Traffic(case.traffic.port_frame_bytes),
             ring=ring,
             yield_every=min(placement.yield_every, 1),
-            sends=rig.files / f"{tag}{index}.in",
-            captures=rig.files / f"{tag}{index}.out",
+            sends=node_directory(rig.files, index) / f"{tag}{index}.in",
+            captures=node_directory(rig.files, index) / f"{tag}{index}.out",
             captures_only=indexes is not None,
         )
         for index, endpoint in enumerate(rig.endpoints)
@@ -142,16 +143,11 @@ class Captured:
         self._path = path
         self._offset = 0
         self._follower = PcapFollower()
-        path.unlink(missing_ok=True)
+        node_files.remove(path.parent, path.name)
 
     def fresh(self) -> list[bytes]:
-        """Returns the frames since the last call."""
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._offset)
-                data = file.read()
-        except FileNotFoundError:
-            return []
+        """Returns the frames since the last call. Raises ProvisionError if a process of the node has replaced it."""
+        data = node_files.read_file(self._path.parent, self._path.name, self._offset) or b""
         self._offset += len(data)
         return self._follower.feed(data)
 
@@ -229,7 +225,8 @@ class Exchange:
             stragglers.clear()
         target = dict(self._steps)
         for index, frames in sent.items():
-            self._sends[index].write_bytes(pcap_bytes(frames))
+            path = self._sends[index]
+            node_files.write_file(path.parent, path.name, pcap_bytes(frames))
             target[index] = self._steps.get(index, 0) + 1
             self._rig.tell(self._launch, "go\n", index)
         slowest = max((len(frames) for frames in sent.values()), default=0)

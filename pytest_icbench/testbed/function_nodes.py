@@ -24,6 +24,7 @@ from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts,
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.testbed.exchange import Exchange, ExchangeTarget
+from pytest_icbench.testbed.rig_directories import RigDirectories
 
 _INTERFACES = ("eth0", "eth1")
 _PAGE_BYTES = 4096
@@ -38,7 +39,7 @@ class StartContext:
     Attributes:
         switch: the started switch.
         ports: the ports' endpoints by index.
-        work_dir: directory for files and logs.
+        work_dir: directory for logs.
         mtu: layer 3 MTU in bytes.
         config: the user's configuration of the component.
     """
@@ -88,6 +89,7 @@ class FunctionNodes:
         self._session, self._placement, self._undo = session, placement, undo
         self._nodes: dict[_Place, Node] = {}
         self._node_facts: dict[_Place, NodeFacts] = {}
+        self._socket_dirs: dict[_Place, Path] = {}
         self._functions: dict[_Place, Function] = {}
         self._frozen: set[_Place] = set()
         #: By pair, the interfaces of its sides in their nodes, each with its network namespace.
@@ -123,11 +125,12 @@ class FunctionNodes:
         return [address for ends in self._ends.values() for address in (ends.inner, ends.outer)]
 
     def start_nodes(
-        self, kind: str, name: str, sockets: Path, devices: Sequence[Sequence[Path]], *, hugepages: bool
+        self, kind: str, name: str, own: RigDirectories, devices: Sequence[Sequence[Path]], *, hugepages: bool
     ) -> None:
         """Starts a node for each function that has processes or ports. Raises ProvisionError.
 
         Args:
+            own: makes the directories that they can write.
             devices: the device nodes of each port, in the order of ``addresses``; empty if none has any.
         """
         if self.component.in_switch is not None:
@@ -136,12 +139,14 @@ class FunctionNodes:
         for number, place in enumerate(self._ends):
             of_ports = devices[2 * number : 2 * number + 2]
             pair, hop = place
+            writable = own.of_function(pair, hop)
+            self._socket_dirs[place] = writable[-1]
             spec = NodeSpec(
                 name=self._session.name(f"{name}f{pair}" + (f"x{hop}" if hop > 1 else "")),
                 cpus=[self._cpu(place)],
-                sockets=[sockets],
+                sockets=writable,
                 devices=list(dict.fromkeys(device for port in of_ports for device in port)),
-                directories=[path for path in directories if not path.is_relative_to("/usr")],
+                directories=[own.common, *(path for path in directories if not path.is_relative_to("/usr"))],
                 hugepages=hugepages,
                 cpu=self.case.cpu_allocations[pair - 1] if self.case.cpu_allocations else None,
             )
@@ -167,12 +172,14 @@ class FunctionNodes:
             row = [replace(leader, peer=seen_by_leader)]
             for hop, (inner, outer) in enumerate(self.path.between(leader.pair), start=1):
                 ends = self._ends[leader.pair, hop]
-                base = replace(leader, node=self._node_facts[leader.pair, hop], socket=None, between=True)
+                place = leader.pair, hop
+                base = replace(leader, node=self._node_facts[place], socket=None, between=True)
+                base = replace(base, socket_dir=self._socket_dirs[place])
                 inward = replace(base, index=inner, side="b", address=ends.inner, peer=ends.leader)
                 outward = replace(base, index=outer, side="a", address=ends.outer, peer=ends.follower)
                 row += [replace(inward, interface=_INTERFACES[0]), replace(outward, interface=_INTERFACES[1])]
             ordered += [*row, replace(follower, peer=seen_by_follower)]
-        return [replace(item, segment=place // 2) for place, item in enumerate(ordered)]
+        return [replace(item, segment=number // 2) for number, item in enumerate(ordered)]
 
     def start(self, context: StartContext) -> None:
         """Starts all functions. Raises ProvisionError."""

@@ -19,7 +19,6 @@ from pytest_icbench.driver.switch.protocol import Attachment, Switch, SwitchSpec
 from pytest_icbench.driver.workload.eal import endpoint_mib
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError
-from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.cpu_usage import CpuWatch, OwnProcesses
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import NETNS_DIR
@@ -38,6 +37,7 @@ from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from pytest_icbench.testbed.function_nodes import FunctionNodes, StartContext, prove
 from pytest_icbench.testbed.launch_processes import LaunchSite, RunningLaunch, check_switch, fill_in_workload
 from pytest_icbench.testbed.memory_budget import MemoryDemand, check_memory
+from pytest_icbench.testbed.rig_directories import RigDirectories
 from pytest_icbench.testbed.switch_group import SwitchGroup
 
 _DPDK_APPLICATION = "dpdk-"
@@ -86,7 +86,6 @@ class HostRig(HostPart):
         self._hardware = HardwareEvents()
         self._functions: FunctionNodes | None = None
         self.endpoints: list[Endpoint] = []
-        self.files = Path()
         self._own = OwnProcesses(session.id)
         self._watch: tuple[str, CpuWatch] | None = None
         self._kernel: KernelOptions | None = None
@@ -110,12 +109,14 @@ class HostRig(HostPart):
     def _prepare(self, spec: RigSpec) -> RigFacts:
         driver = self._switches[spec.case.switch]
         self._adopt(spec)
-        self._make_directories()
+        self._directories = directories = RigDirectories(self._session, self._name, driver.joins_nodes)
         self._set_kernel_options(spec)
         port = spec.case.resolved_port(driver)
         dpdk = "dpdk" in driver.port_apis(port)
         functions = self._make_functions(driver, port)
         self._reserve_memory(driver, dpdk=dpdk)
+        self._undo.append(directories.remove)
+        directories.make()
         self._switch = switch = make_switch(driver)
         switch_spec = self._switch_spec(spec, port)
         group = SwitchGroup(self._session, spec.case.switch, f"{self._name}.switch", bool(spec.case.cpu_allocations))
@@ -130,7 +131,7 @@ class HostRig(HostPart):
         ]
         nodes = tuple(attachment.node.name for attachment in attachments)
         if functions is not None:
-            functions.start_nodes(spec.node, self._name, self.files, devices[len(nodes) :], hugepages=dpdk)
+            functions.start_nodes(spec.node, self._name, directories, devices[len(nodes) :], hugepages=dpdk)
             attachments = functions.around(attachments)
         self._undo.append(switch.stop)  # before the nodes, too
         with group.entered(), self._session.spawner.adding(spec.env):
@@ -139,14 +140,14 @@ class HostRig(HostPart):
         self.endpoints = [ports[index] for index in self._indexes]
         if functions is not None:
             config = self._session.configs.get(function_key(functions.component.name), {})
-            functions.start(StartContext(switch, ports, self._logs, spec.case.traffic.mtu, config))
+            functions.start(StartContext(switch, ports, directories.logs, spec.case.traffic.mtu, config))
         if self._kernel is not None:
             own = NETNS_DIR.glob(f"{self._session.name(self._name)}[nf-]*")
             self._kernel.set_within([*(attachment.node.netns for attachment in attachments), *map(str, own)])
         return RigFacts(
             endpoints=tuple(self.endpoints),
             nodes=nodes,
-            switch=switch.facts().in_rig(str(self._work_dir)),
+            switch=switch.facts().in_rig(str(directories.work)),
             files=str(self.files),
             peers=() if functions is None else functions.peers,
             functions=() if functions is None else functions.facts(),
@@ -166,15 +167,11 @@ class HostRig(HostPart):
         self._indexes = spec.case.path.endpoints if spec.here is None else spec.here
         self._uplink = spec.uplink
         self._pages_for: set[int] = set()
-        self._work_dir = self._session.dir / self._name
-        self._logs = self._work_dir / "log"
-        self.files = self._work_dir / "s"
 
-    def _make_directories(self) -> None:
-        work_dir = self._work_dir
-        self._undo.append(lambda: remove_tree(work_dir))
-        for directory in (self.files, self._logs):
-            directory.mkdir(parents=True)
+    @property
+    def files(self) -> Path:
+        """The directory with a directory for each node."""
+        return self._directories.work
 
     def _set_kernel_options(self, spec: RigSpec) -> None:
         if spec.sysctl:
@@ -205,7 +202,7 @@ class HostRig(HostPart):
             worker_cpus=self._workers,
             service_cpus=self._service,
             mtu=spec.case.traffic.mtu,
-            work_dir=self._work_dir,
+            work_dir=self._directories.work,
             binary=None if spec.binary is None else Path(spec.binary),
             endpoint_cpus=tuple(self._cpus[index] for index in self._indexes),
             mode=spec.case.mode,
@@ -213,6 +210,7 @@ class HostRig(HostPart):
             functions=[(endpoint.function, endpoint.device) for endpoint in specs],
             uplink=self._uplink,
             queues=spec.case.traffic.queues,
+            common_sockets=self._directories.common,
         )
 
     def _make_functions(self, driver: type[Switch], port: str) -> FunctionNodes | None:
@@ -229,12 +227,14 @@ class HostRig(HostPart):
         netdev = self._case.api in NETDEV_APIS or xdp
         endpoint_spec = self._endpoint_specs[index]
         label = index if endpoint_spec.name is None else f"-{endpoint_spec.name}"
+        writable = self._directories.of_endpoint(index, self._case.path.pair(index))
         node_spec = NodeSpec(
             # The dash distinguishes the user's name from the switch's namespaces.
             name=self._session.name(f"{self._name}n{label}"),
             hostname=endpoint_spec.name,
             cpus=list(endpoint_spec.cpus) or [self._cpus[index]],
-            sockets=[self.files],
+            sockets=writable,
+            directories=[self._directories.common],
             devices=devices,
             hugepages=dpdk or netdev,
             # AF_XDP's libxdp finds the program that it has just attached by its number, which takes SYS_ADMIN.
@@ -252,7 +252,7 @@ class HostRig(HostPart):
             side=self._case.path.side(index),
             address=endpoint_spec.address,
             node=facts,
-            socket_dir=self.files,
+            socket_dir=writable[-1],
             peer=self._endpoint_specs[self._case.path.peer(index)].address,
             socket=endpoint_spec.socket,
             attached=endpoint_spec.attached,
@@ -279,7 +279,7 @@ class HostRig(HostPart):
         self._reserve_endpoints(dpdk)
         self._count += 1
         launch_id = f"l{self._count}"
-        site = LaunchSite(self._nodes, self._cpus, self._logs, self._inits, self.files, self._wake)
+        site = LaunchSite(self._nodes, self._cpus, self._directories.logs, self._inits, self.files, self._wake)
         launch = RunningLaunch(site, launch_id)
         self._launches[launch_id] = launch
         if self._functions is not None and self._case.new_flows:

@@ -7,7 +7,6 @@ import fcntl
 import os
 import select
 import selectors
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,10 +19,19 @@ from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
+from pytest_icbench.host import node_files
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.net.sockets import interface_counters, is_listening
 from pytest_icbench.host.process import Process, realtime, stopped_sentence, wait_until
-from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage
+from pytest_icbench.model.rig import (
+    FILES,
+    LOCAL_WORKLOAD,
+    LaunchPlan,
+    PlannedProcess,
+    Polled,
+    Usage,
+    node_directory,
+)
 
 #: How long processes may take to end after a request, in seconds.
 END_S = 1.0
@@ -134,7 +142,7 @@ class LaunchSite:
         cpus: CPU of each endpoint.
         logs: directory for standard error; a file's name ends with the endpoint's index.
         inits: process that stays in each node, by endpoint index.
-        files: directory that the nodes can write, for files of processes.
+        files: directory with a directory for each node, for files of processes.
         wake: descriptor that ends a ``poll`` when it becomes readable; it is not read here.
     """
 
@@ -171,7 +179,8 @@ class RunningLaunch:
         for process in plan.processes:
             if process.socket is not None:
                 # An endpoint that was killed leaves it, and the next one could not bind.
-                Path(process.socket).unlink(missing_ok=True)
+                path = Path(process.socket)
+                node_files.remove(path.parent, path.name)
         try:
             for stage in stages:
                 started = [self._start(process) for process in plan.processes if process.stage == stage]
@@ -210,11 +219,11 @@ class RunningLaunch:
         """Writes a process' files and returns its command line with their directory."""
         if process.files is None or self._site.files is None:
             return list(process.argv)
-        directory = self._site.files / f"files{process.index}"
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir()
+        own = node_directory(self._site.files, process.index)
+        directory = own / "files"
+        node_files.make_directory(own, directory.name)
         for name, content in process.files:
-            (directory / name).write_text(content.replace(FILES, str(directory)), encoding="utf-8")
+            node_files.write_file(own, f"{directory.name}/{name}", content.replace(FILES, str(directory)))
         return [word.replace(FILES, str(directory)) for word in process.argv]
 
     def _wait_for_sockets(self, speakers: Sequence[_Speaker], timeout_s: float) -> None:

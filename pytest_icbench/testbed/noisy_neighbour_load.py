@@ -21,6 +21,7 @@ from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.errors import Invalid, ProvisionError
 from pytest_icbench.host.cpu_usage import read_thread_times
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.node_files import NODE_MIB, make_directory, make_tmpfs
 from pytest_icbench.host.process import Process, exit_sentence
 from pytest_icbench.host.resource.resctrl import CacheParts, explain_missing_resctrl, explain_refused_ways
 from pytest_icbench.host.root import Root
@@ -170,15 +171,16 @@ class RunningNoisyNeighbour:
     def _start(self, kind: str) -> None:
         check_installed(self._case)
         directory = self._session.dir / "neighbour"
-        directory.mkdir(exist_ok=True)
+        if not directory.exists():
+            make_tmpfs(directory, NODE_MIB)
         spec = NodeSpec(self._session.name("neighbour"), self._placement.noisy_neighbour, sockets=[directory])
         self._node = node = make_node(self._kind, self._session, spec)
         node.start()
         for cpu in self._placement.noisy_neighbour:
             cpu_directory = directory / str(cpu)
-            cpu_directory.mkdir(exist_ok=True)
+            make_directory(directory, cpu_directory.name)
             words = [word.format(cpu=cpu, dir=cpu_directory) for word in COMMANDS[kind]]
-            log = self._session.dir / f"noisy neighbour-{cpu}.log"
+            log = self._session.logs / f"noisy neighbour-{cpu}.log"
             self._processes.append(node.spawn(words, cpus=[cpu], log=log))
         time.sleep(SETTLE_S)
 

@@ -122,6 +122,8 @@ class Testbed:
             {name: str(path) for name, path in self._binaries.items()},
             self.options.pf,
             {key: dict(config.values) for key, config in self._user.items()},
+            self.options.node_memory,
+            self.options.node_pids,
         )
 
     def hold(self) -> None:

@@ -15,6 +15,7 @@ from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.driver.node.registry import NODE_KINDS
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import RUN_DIR, HostSession
+from pytest_icbench.host.node_files import make_tmpfs
 from pytest_icbench.host.process import Process
 from pytest_icbench.host.recover import recover
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
@@ -70,7 +71,7 @@ def session(clean: None) -> Iterator[HostSession]:
 def started(session: HostSession, kind: str, suffix: str = "a", cpus: tuple[int, ...] = (CPU,)) -> Node:
     """Starts a node with its own directory of sockets."""
     directory = session.dir / f"sockets-{suffix}"
-    directory.mkdir()
+    make_tmpfs(directory, 8)
     node = make_node(kind, session, NodeSpec(session.name(suffix), cpus, sockets=[directory]))
     node.start()
     return node

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.cli import main
+from pytest_icbench.host.cpu_usage import read_process
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
 from pytest_icbench.measure.launch.launcher import run_launch
@@ -102,11 +103,12 @@ def begun(directory: Path, kind: str, duration: float) -> subprocess.Popen[str]:
 
 
 def init_of(process: subprocess.Popen[str]) -> int:
-    """Waits for a workload that sends or receives in a container. Returns the container's first process."""
+    """Waits for a workload of this session that sends or receives in a container. Returns that one's first process."""
     while process.poll() is None:
         for pid, words in command_lines():
             namespace = None
-            if words[0].endswith(b"icbench-workload") and words[1:2] != [b"pause"]:
+            mine = (found := read_process(Path(f"/proc/{pid}/stat"))) is not None and found.parent == process.pid
+            if mine and words[0].endswith(b"icbench-workload") and words[1:2] != [b"pause"]:
                 namespace = pid_namespace(pid)
             for other, its_words in command_lines() if namespace else ():
                 if b"pause" in its_words and pid_namespace(other) == namespace:

@@ -109,6 +109,8 @@ TABLE: dict[str, str] = {
     "precedence": "none",
     "node": "lxc",
     "hugepage_size": "2M",
+    "node_memory": "4096",
+    "node_pids": "512",
     "must_match": "identity.* !identity.cpu placement",
     "save": "main-1",
     "compare": "main-2",

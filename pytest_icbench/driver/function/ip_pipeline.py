@@ -29,6 +29,7 @@ from pytest_icbench.host.answers import read_answer
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links
+from pytest_icbench.host.node_files import write_file
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.model import flows
 from pytest_icbench.model.function_facts import FunctionCounters
@@ -363,7 +364,6 @@ class IpPipelineFunction(RouterFunction, DpdkFunction):
         check_ports(spec, self.name)
         _check_traffic(spec, parts)
         directory = spec.directory
-        directory.mkdir()
         (probes, _) = self.proof(spec.function, spec.ends)
         self._script = made = write_script(
             parts,
@@ -374,7 +374,7 @@ class IpPipelineFunction(RouterFunction, DpdkFunction):
             node=Topology.read(session.root)[spec.cpu].node,
         )
         for name, text in made.files.items():
-            (directory / name).write_text(text, encoding="ascii")
+            write_file(directory, name, text)
         links.set_up("lo", spec.netns, arp=True)
         daemon = self.start_process(session, spec, ["-h", _HOST, "-p", str(_PORT)])
         self._console = console = Console(spec.netns, daemon)

@@ -8,6 +8,7 @@ from pytest_icbench.driver.function.process_function import ROUTER_PORTS, DpdkFu
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.node_files import write_file
 
 _STARTED = "entering main loop"
 #: It reads routes of IPv4 only if there are routes of IPv6: one for documentation (RFC 3849).
@@ -35,10 +36,9 @@ class L3fwdFunction(RouterFunction, DpdkFunction):
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts it in the node and waits until it polls. Raises ProvisionError with the log's tail."""
         check_ports(spec, self.name)
-        spec.directory.mkdir()
         texts = {"ipv4": routes(spec.ends), "ipv6": _ROUTES_IPV6}
         for family, text in texts.items():
-            (spec.directory / family).write_text(text, encoding="ascii")
+            write_file(spec.directory, family, text)
         options = ["-p", "3", "--parse-ptype", "--lookup", "lpm", "--config", "(0,0,0),(1,0,0)"]
         options += ["--rx-queue-size", str(self.ring), "--tx-queue-size", str(self.ring)]
         for number, side in enumerate((spec.ends.leader, spec.ends.follower)):

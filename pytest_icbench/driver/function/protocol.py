@@ -130,18 +130,14 @@ class FunctionSpec:
 
     @property
     def directory(self) -> Path:
-        """The directory of its files, at the same path in its node. A driver that has files creates it."""
+        """The directory of its files, at the same path in its node, which can write there (``host.node_files``)."""
         node, _, _ = self.require_ports()
-        return Path(node.spec.sockets[0]) / self._stem
+        return Path(node.spec.sockets[0])
 
     @property
     def log(self) -> Path:
         """The file for the output of its process."""
-        return self.work_dir / f"{self._stem}.log"
-
-    @property
-    def _stem(self) -> str:
-        return f"function{self.pair}-{self.hop}"
+        return self.work_dir / f"function{self.pair}-{self.hop}.log"
 
     def require_ports(self) -> tuple[Node, Endpoint, Endpoint]:
         """Returns the node and both ports. Raises ProvisionError for a function without."""

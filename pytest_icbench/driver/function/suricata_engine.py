@@ -18,6 +18,7 @@ from pytest_icbench.driver.switch.dpdk.dpdk_process import find_binary, query_ve
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.answers import read_answer
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.node_files import read_file, write_file
 
 #: Its name in ``--icbench-binary``.
 NAME = "suricata"
@@ -145,11 +146,10 @@ class Engine:
         node, _, _ = spec.require_ports()
         self._spec = spec
         directory = spec.directory
-        directory.mkdir()
         self._socket = directory / "control"
         settings, rule_text = configuration(capture), rule_text + str(spec.config.get("rules", ""))
-        (directory / "suricata.yaml").write_text(settings, encoding="utf-8")
-        (directory / "suricata.rules").write_text(rule_text, encoding="utf-8")
+        write_file(directory, "suricata.yaml", settings)
+        write_file(directory, "suricata.rules", rule_text)
         further = [word for item in spec.config.get("settings", ()) for word in ("--set", item)]
         argv = [
             *("env", f"RUNTIME_DIRECTORY={directory}"),  # for EAL, if it is used
@@ -159,13 +159,12 @@ class Engine:
         ]
         self.daemon = Daemon(spec.label, node.spawn(argv, cpus=[spec.cpu], log=spec.log))
         self.config: dict[str, Any] = {"yaml": settings, "rules": rule_text, "settings": further[1::2]}
-        self._log = directory / "suricata.log"
 
     def await_started(self) -> None:
         """Waits until its engine runs. Raises ProvisionError with its messages."""
-        log = self._log
+        directory = self._spec.directory
         self.daemon.wait_until(
-            lambda: log.exists() and _STARTED in log.read_text(encoding="utf-8", errors="replace"),
+            lambda: _STARTED.encode() in (read_file(directory, "suricata.log") or b""),
             failure="has not started its engine",
             timeout_s=_START_S,
         )

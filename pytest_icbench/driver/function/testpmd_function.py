@@ -73,7 +73,6 @@ class TestpmdFunction(DpdkFunction):
                 "tupleswap sends flows that differ by port to as many ports, and a receiver listens on one: choose"
                 " flows that differ by address"
             )
-        spec.directory.mkdir()
         self._runtime = spec.directory
         options = [*_options(spec.function), *spec.config.get("arguments", ())]
         # It ends at the end of its input, so it does not outlive a killed harness.

@@ -65,6 +65,10 @@ class SessionGroup:
             enabled = (self.root.read(f"{top}/cgroup.subtree_control") or "").split()
             session.journal.record("subtree_control", path=f"{top}/cgroup.subtree_control", enabled=enabled)
         session.journal.record("cgroup", name=self.name)
+        memory = "max" if self.layout.unified else "limit_in_bytes", str(session.node_memory_mib * 2**20)
+        wanted = {"memory": memory, "pids": ("max", str(session.node_pids))}
+        #: The bounds of every node: item and value by controller. A host without a controller sets none by it.
+        self.bounds = {name: bound for name, bound in wanted.items() if bound[1] != "0" and self._has(name)}
 
     @classmethod
     def get(cls, session: HostSession) -> SessionGroup:
@@ -87,11 +91,32 @@ class SessionGroup:
         """Whether the weight does not apply to a node, because its engine has placed it outside this group (v2)."""
         return self.layout.unified and any(not group.startswith(f"{self.name}/") for group in self._placed.values())
 
+    def _has(self, controller: str) -> bool:
+        """Whether groups of the session can have a controller; in v2 it is enabled for them."""
+        hierarchy = self.layout.holding(controller)
+        return hierarchy is not None and (not hierarchy.unified or _enable(self.root.path(hierarchy.top), controller))
+
+    @property
+    def _joined(self) -> tuple[Hierarchy, ...]:
+        """The hierarchies in which a node without a runtime has its group: they freeze and bound it."""
+        found = (self.layout.freezing(), *map(self.layout.holding, self.bounds))
+        return tuple(dict.fromkeys(hierarchy for hierarchy in found if hierarchy is not None))
+
     def create(self, node: str) -> None:
-        """Creates a node's group in the freezing hierarchy. Raises ProvisionError."""
-        hierarchy = self.layout.freezing()
-        if hierarchy is not None:
-            self._make(hierarchy, self.member(node))
+        """Creates a node's group, and bounds its memory, processes and threads. Raises ProvisionError."""
+        for hierarchy in self._joined:
+            path = self._make(hierarchy, self.member(node))
+            for controller, (item, value) in self.bounds.items():
+                if controller not in hierarchy.controllers:
+                    continue
+                if hierarchy.unified:
+                    _enable(path.parent, controller)
+                try:
+                    (path / f"{controller}.{item}").write_text(value, encoding="ascii")
+                except OSError as error:
+                    raise ProvisionError(
+                        f"node {node} cannot be bounded by {path}/{controller}.{item}: {error.strerror}"
+                    ) from None
 
     def _make(self, hierarchy: Hierarchy, group: str) -> Path:
         """Creates a group unless it exists. Returns its directory. Raises ProvisionError."""
@@ -103,9 +128,8 @@ class SessionGroup:
         return path
 
     def join(self, node: str, pid: int) -> None:
-        """Moves a process into a node's group made by ``create``. Raises ProvisionError."""
-        hierarchy = self.layout.freezing()
-        if hierarchy is not None:
+        """Moves a process into a node's groups made by ``create``. Raises ProvisionError."""
+        for hierarchy in self._joined:
             self._move(self.root.path(hierarchy.path(self.member(node))), pid)
 
     def share_cpu(self, pid: int, node: str) -> None:
@@ -239,6 +263,17 @@ class SessionGroup:
             )
 
 
+def _enable(group: Path, controller: str) -> bool:
+    """Enables a controller of v2 for the groups below a group. Returns whether it is enabled."""
+    control = group / "cgroup.subtree_control"
+    try:
+        if controller not in control.read_text(encoding="ascii").split():
+            control.write_text(f"+{controller}", encoding="ascii")
+    except OSError:  # processes are in the group itself
+        return False
+    return True
+
+
 def _cpu_files(cpu_allocation: CpuAllocation, *, unified: bool) -> Iterator[tuple[str, str]]:
     """Yields the files of a ``cpu`` group with their contents. Weights are proportional to shares."""
     if cpu_allocation.cpu_share is not None:
@@ -311,11 +346,11 @@ def _pids(path: Path) -> set[int]:
 
 def _subtree(path: Path) -> list[Path]:
     """Returns a group and those below it, the innermost first."""
-    if not path.is_dir():
-        return []
-    with suppress(OSError):
-        return [inner for child in path.iterdir() if child.is_dir() for inner in _subtree(child)] + [path]
-    return [path]
+    found = [path] if path.is_dir() else []
+    for group in found:
+        with suppress(OSError):
+            found += [child for child in group.iterdir() if child.is_dir()]
+    return found[::-1]
 
 
 def remove_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: float = 2.0) -> None:
@@ -342,6 +377,10 @@ def kill_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: fl
     Raises ProvisionError with the pids that remain after ``timeout_s`` seconds.
     """
     tops = [(hierarchy, root.path(hierarchy.path(group))) for group in groups for hierarchy in layout.hierarchies]
+    for _, top in tops:
+        if (top / "pids.max").exists():
+            with suppress(OSError):  # what is killed cannot fork meanwhile
+                (top / "pids.max").write_text("0", encoding="ascii")
     deadline = time.monotonic() + timeout_s
     while True:
         remaining = {pid for _, top in tops for path in _subtree(top) for pid in _pids(path)}

@@ -293,6 +293,7 @@ class ContainerNode(ABC):
         if not self._init or self._paused:
             state = "paused" if self._paused else "not running"
             raise ProvisionError(f"{argv[0]} cannot be started in container {self.spec.name}: it is {state}")
+        self.session.spawner.bound(log)
         process = self.attach([str(word) for word in argv], cpus, log)
         self._processes.append(process)
         self.group.share_cpu(process.pid, self.spec.name)

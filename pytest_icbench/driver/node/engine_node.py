@@ -82,17 +82,26 @@ class Engine:
 
 
 def container_options(
-    spec: NodeSpec, *, env: Mapping[str, str], binds: Mapping[Path, Path], devices: Sequence[Device]
+    spec: NodeSpec,
+    *,
+    env: Mapping[str, str],
+    binds: Mapping[Path, Path],
+    devices: Sequence[Device],
+    bounds: Mapping[str, tuple[str, str]],
 ) -> Iterator[str]:
     """Yields the options of ``create``, without the container's root file system.
 
     Args:
         binds: directories of the host that are bound for reading, by their paths there.
         devices: the device nodes of ``spec``.
+        bounds: its bounds (``SessionGroup.bounds``).
     """
     yield from ("--name", spec.name, "--hostname", spec.hostname or spec.name)
     yield from ("--network", "none", "--ipc", "none", "--userns", "host")
-    yield from ("--cpuset-cpus", format_cpu_list(spec.cpus), "--pids-limit", "-1", "--log-driver", "none")
+    yield from ("--cpuset-cpus", format_cpu_list(spec.cpus), "--log-driver", "none")
+    for option, controller in (("--pids-limit", "pids"), ("--memory", "memory")):
+        if controller in bounds:
+            yield from (option, bounds[controller][1])
     # The init only waits: it needs no capability and few files. Processes that enter keep pytest's limits and the
     # node's capabilities. Without these options engines raise the limits, which takes CAP_SYS_RESOURCE.
     yield from ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024")
@@ -140,7 +149,7 @@ class EngineNode(ContainerNode):
         spec, engine, env = self.spec, self.engine(), container_environment(self.session.id)
         try:
             binds = {**access.skeleton.binds, **{path: path for path in spec.directories}}
-            options = container_options(spec, env=env, binds=binds, devices=access.devices)
+            options = container_options(spec, env=env, binds=binds, devices=access.devices, bounds=self.group.bounds)
             self.id = engine.call("create", *options, *self.files(access.skeleton), *command)
             prepared_ns = time.perf_counter_ns()
             engine.call("start", spec.name)

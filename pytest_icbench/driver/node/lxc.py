@@ -10,6 +10,7 @@ import ctypes
 import itertools
 import os
 import resource
+import secrets
 import select
 import signal
 import time
@@ -20,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.node.cgroups import end_groups, kill_groups
+from pytest_icbench.driver.node.cgroups import SessionGroup, end_groups, kill_groups
 from pytest_icbench.driver.node.container import (
     CAPABILITIES,
     DEVICES,
@@ -50,12 +51,12 @@ START_TIMEOUT_S = 10.0
 
 
 def container_config(
-    spec: NodeSpec, access: HostAccess, *, layout: Layout, group: str, session: str, log: Path
+    spec: NodeSpec, access: HostAccess, *, group: SessionGroup, session: str, log: Path
 ) -> list[tuple[str, str]]:
     """Returns liblxc's configuration of a container: keys and values in the order in which they have to be set.
 
     Args:
-        group: the session's cgroup.
+        group: the session's cgroups.
         session: the session's id, for the environment of the container's init.
         log: liblxc's log.
     """
@@ -76,8 +77,8 @@ def container_config(
         ("lxc.environment", f"ICBENCH_SESSION={session}"),
         ("lxc.log.file", str(log)),
         ("lxc.log.level", "WARN"),
-        *_cgroups(spec, layout, group, access.devices),
-        *_huge_pages(layout, access.barred_pages_kib),
+        *_cgroups(spec, group, access.devices),
+        *_huge_pages(group.layout, access.barred_pages_kib),
     ]
 
 
@@ -112,14 +113,16 @@ def _bind(source: Path, path: Path, options: str) -> str:
     return f"{there} {here.lstrip('/')} none {options} 0 0"
 
 
-def _cgroups(spec: NodeSpec, layout: Layout, group: str, devices: Iterable[Device]) -> list[tuple[str, str]]:
+def _cgroups(spec: NodeSpec, groups: SessionGroup, devices: Iterable[Device]) -> list[tuple[str, str]]:
+    layout, group = groups.layout, groups.name
     items = [
         # All three are below the session's group, because liblxc leaves its pivot, which is removed with that group.
         ("lxc.cgroup.dir.container", f"{group}/{spec.name}"),
         ("lxc.cgroup.dir.monitor", f"{group}/{spec.name}.monitor"),
         ("lxc.cgroup.dir.monitor.pivot", group),
     ]
-    settings = [("cpuset", "cpus", format_cpu_list(spec.cpus)), ("devices", "deny", "a")]
+    settings = [(controller, *bound) for controller, bound in groups.bounds.items()]
+    settings += [("cpuset", "cpus", format_cpu_list(spec.cpus)), ("devices", "deny", "a")]
     allowed = [*DEVICES, *devices]
     settings += [("devices", "allow", f"{device.kind} {device.major}:{device.minor} rw") for device in allowed]
     for controller, item, value in settings:
@@ -256,6 +259,19 @@ def _start_container(container: Any, command: tuple[str, ...], log: Path) -> str
     return None if os.waitpid(pid, 0)[1] == 0 else "did not start"
 
 
+def _holders(socket: str) -> str:
+    """Returns the clause about the processes that hold an abstract socket (``@NAME``); empty if nobody does."""
+    lines = [line.split() for line in Path("/proc/net/unix").read_text(errors="replace").splitlines()]
+    links = {f"socket:[{words[6]}]" for words in lines if words[-1] == socket}
+    pids = set()
+    for entry in Path("/proc").glob("[0-9]*/fd/*") if links else ():
+        with suppress(OSError):
+            if str(entry.readlink()) in links:
+                pids.add(int(entry.parts[2]))
+    named = ", ".join(f"{pid} of user {Path(f'/proc/{pid}').stat().st_uid}" for pid in sorted(pids))
+    return f": process {named} holds liblxc's socket {socket}; end it" if named else ""
+
+
 def _call_forking(function: Callable[..., int], *args: Any, **keywords: Any) -> int:
     """Calls C code that forks, with the calls before and after it that CPython requires in the parent.
 
@@ -325,9 +341,11 @@ class LxcNode(ContainerNode):
         self._lxc = load()
         self._container: Any = None
         self._monitor: int | None = None
+        #: liblxc names an abstract socket by it, which any user of the host could occupy if he knew it before.
+        self._lxcpath = self.path / secrets.token_hex(8)
 
     def record(self) -> int:
-        path, name, group = str(self.path), self.spec.name, self.group.name
+        path, name, group = str(self._lxcpath), self.spec.name, self.group.name
         return self.session.journal.record("container", lxcpath=path, name=name, group=group)
 
     def facts(self) -> dict[str, str]:
@@ -337,11 +355,12 @@ class LxcNode(ContainerNode):
     def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
         """Raises ProvisionError with the end of liblxc's log."""
         spec = self.spec
-        self._container = container = self._lxc.Container(spec.name, str(self.path))
+        locks = _LOCKS / self.path.relative_to("/")
+        locks.mkdir(mode=0o700, parents=True, exist_ok=True)  # liblxc's path of its lock would show the name
+        self._lxcpath.mkdir()
+        self._container = container = self._lxc.Container(spec.name, str(self._lxcpath))
         container.clear_config()
-        items = container_config(
-            spec, access, layout=self.layout, group=self.group.name, session=self.session.id, log=self.log
-        )
+        items = container_config(spec, access, group=self.group, session=self.session.id, log=self.log)
         for key, value in items:
             # A liblxc built without AppArmor does not know its key and does not need it.
             if not container.append_config_item(key, value) and not key.startswith("lxc.apparmor."):
@@ -350,7 +369,8 @@ class LxcNode(ContainerNode):
         failure = _start_container(container, tuple(command), self.log)
         init = -1 if failure else int(container.init_pid)
         if init <= 0:
-            raise ProvisionError(f"container {spec.name} {failure or 'ended at once'}{self._log_tail()}")
+            taken = _holders(f"@{self._lxcpath}/{spec.name}/command") if failure else ""
+            raise ProvisionError(f"container {spec.name} {failure or 'ended at once'}{taken}{self._log_tail()}")
         process = read_process(Path(f"/proc/{init}/stat"))
         self._monitor = None if process is None else process.parent
         return init, prepared_ns
@@ -397,8 +417,10 @@ class LxcNode(ContainerNode):
     def end(self) -> None:
         """Waits for liblxc's monitor."""
         self._container = None
-        place = str(self.path), self.spec.name, self.group.name
+        place = str(self._lxcpath), self.spec.name, self.group.name
         end_container(*place, self.layout, self.session.root, self._monitor)
+        with suppress(OSError):
+            self._lxcpath.rmdir()
 
 
 def undo_container(lxcpath: str, name: str, group: str) -> None:

@@ -65,7 +65,7 @@ class NetnsNode:
             self._group.create(spec.name)
             if spec.cpu is not None:
                 self._group.allocate_cpu(spec.name, spec.cpu)
-            log = session.dir / f"{spec.name}.log"
+            log = session.logs / f"{spec.name}.log"
             prepared_ns = time.perf_counter_ns()
             self._holder = self._begin([str(workload_path()), "pause"], spec.cpus, log, pipes=False)
         except ProvisionError:

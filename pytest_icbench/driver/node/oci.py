@@ -48,13 +48,20 @@ TIMEOUT_S = 10.0
 
 
 def bundle_config(
-    spec: NodeSpec, access: HostAccess, *, command: Sequence[str], env: Mapping[str, str], cgroup: str
+    spec: NodeSpec,
+    access: HostAccess,
+    *,
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cgroup: str,
+    bounds: Mapping[str, tuple[str, str]],
 ) -> dict[str, Any]:
     """Returns the data of ``config.json``.
 
     Args:
         command: the container's init.
         cgroup: the container's group, absolute below each hierarchy's mount point.
+        bounds: its bounds (``SessionGroup.bounds``).
     """
     capabilities = [f"CAP_{name.upper()}" for name in node_capabilities(spec)]
     return {
@@ -76,6 +83,7 @@ def bundle_config(
             "devices": [_node(device) for device in access.devices],
             "resources": {
                 "cpu": {"cpus": format_cpu_list(spec.cpus)},
+                **{controller: {"limit": int(value)} for controller, (_, value) in bounds.items()},
                 "devices": [
                     {"allow": False, "access": "rwm"},
                     *({"allow": True, **_identity(device), "access": "rw"} for device in (*DEVICES, *access.devices)),
@@ -169,6 +177,7 @@ class OciNode(ContainerNode):
             command=command,
             env=container_environment(self.session.id),
             cgroup=layout.absolute(self.group.member(spec.name)),
+            bounds=self.group.bounds,
         )
         directory = self.path / spec.name
         directory.mkdir(exist_ok=True)
@@ -180,12 +189,17 @@ class OciNode(ContainerNode):
         self._call("start", spec.name)
         return init, prepared_ns
 
+    @property
+    def _out(self) -> Path:
+        return self.session.logs / f"{self.spec.name}.out"
+
     def _call(self, *arguments: str) -> None:
         """Calls the runtime. Raises ProvisionError with the end of its log, or if it hangs and was killed."""
         self.log.unlink(missing_ok=True)
         command = [self._runtime, "--root", str(self.path / "state"), "--log", str(self.log), *arguments]
-        # A container's init keeps the streams of its creator. If they were pipes, nobody could wait for their end.
-        process = self.session.spawner.start(command, log=self.path / f"{self.spec.name}.out")
+        # A container's init keeps the streams of its creator. If they were pipes, nobody could wait for their end. What
+        # runs in the container can write there, too.
+        process = self.session.spawner.start(command, log=self._out)
         try:
             code = process.wait(TIMEOUT_S)
         except ProvisionError:
@@ -210,7 +224,7 @@ class OciNode(ContainerNode):
         end_group(self.group.layout, self.session.root, self.group.member(name))
         for path in (self.path / name, self.path / "state" / name):
             remove_tree(path)
-        for path in (self.log, self.path / f"{name}.out"):
+        for path in (self.log, self._out):
             path.unlink(missing_ok=True)
 
 

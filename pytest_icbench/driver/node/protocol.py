@@ -22,7 +22,8 @@ class NodeSpec:
     Attributes:
         name: its name, unique on the host, with the session in it (``icb<session>-…``), at most 32 characters.
         cpus: the CPUs that its processes may use.
-        sockets: host directories bound into the node at the same path (vhost-user, memif).
+        sockets: directories of bounded size that it can write, at the host's path: its own first, for files of its
+            processes and sockets (vhost-user, memif), then one that it shares with its peers.
         directories: further host directories that are bound into it at the same path, read-only.
         devices: device nodes that it may use (``/dev/vfio/12``).
         hugepages: whether its processes map huge pages.

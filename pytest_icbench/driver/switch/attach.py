@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +12,13 @@ from typing import ClassVar
 
 from pytest_icbench.driver.node.attached_node import Target, find_target
 from pytest_icbench.driver.switch.common import kernel
-from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, SUN_PATH_MAX, VHOST_USER, VHOST_USER_PACKED
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import attached_links
 from pytest_icbench.host.net.attached_links import Interface, Reached, Way, find_barrier, find_way, interfaces
+from pytest_icbench.host.node_files import open_in_root
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.attach_target import ATTACH, AttachTarget
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Veth, VhostUser
@@ -36,7 +38,6 @@ class ResolvedEndpoint:
     Attributes:
         interface: None if frames go through a socket or a PCI function.
         address: the interface's address; without an interface the topology's.
-        socket: path of the socket on this host.
         way: the route to its peer; None without an interface.
     """
 
@@ -44,7 +45,6 @@ class ResolvedEndpoint:
     target: Target
     address: Address
     interface: Interface | None = None
-    socket: Path | None = None
     way: Way | None = None
 
 
@@ -80,7 +80,8 @@ def _resolve(attached: AttachTarget, address: Address, port: str, mtu: int, root
         raise ProvisionError(f"{name}: port {port} needs {wanted} in the topology: add it")
     target = find_target(attached)
     if attached.socket is not None:
-        return ResolvedEndpoint(attached, target, address, socket=_find_socket(target, attached.socket))
+        os.close(_open_socket(target, attached.socket))
+        return ResolvedEndpoint(attached, target, address)
     if attached.pci is not None:
         _check_function(name, attached.pci, root)
         return ResolvedEndpoint(attached, target, address)
@@ -123,22 +124,21 @@ def _find_interface(attached: AttachTarget, target: Target) -> Interface:
     raise ProvisionError(f"{name}: there is no interface {attached.interface}; it has {names}")
 
 
-def _find_socket(target: Target, path: str) -> Path:
-    """Returns a socket's path on this host. Raises ProvisionError if nothing serves there."""
-    full = Path(f"{target.root}{path}") if target.pid is not None else Path(path)
+def _open_socket(target: Target, path: str) -> int:
+    """Opens the name of a socket as the container's processes see it: its links lead to no file of the host.
+
+    Raises ProvisionError if nothing serves there.
+    """
     try:
-        is_socket = stat.S_ISSOCK(full.stat().st_mode)
+        descriptor = open_in_root(target.root, path)
     except OSError as error:
         raise ProvisionError(
             f"{target.name}: {path} cannot be used ({error.strerror}): the switch has to serve it before"
         ) from None
-    if not is_socket:
+    if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise ProvisionError(f"{target.name}: {path} is not a socket")
-    if len(str(full)) > SUN_PATH_MAX:
-        raise ProvisionError(
-            f"{target.name}: {full} is longer than the {SUN_PATH_MAX} bytes of a Unix socket's address"
-        )
-    return full
+    return descriptor
 
 
 def _check_function(name: str, pci: str, root: Root) -> None:
@@ -199,6 +199,7 @@ class AttachedPath(kernel.KernelSwitch):
         self._places: list[ResolvedEndpoint] = []
         self._strangers: list[tuple[ResolvedEndpoint, tuple[str, ...]]] = []
         self._mtu = 0
+        self._sockets: list[int] = []
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
@@ -233,16 +234,18 @@ class AttachedPath(kernel.KernelSwitch):
                 attached_links.keep_neighbours(session, place.interface.name, target.netns, target.inode, strangers)
                 self._strangers.append((place, strangers))
 
-    @staticmethod
-    def _endpoint(place: ResolvedEndpoint, spec: SwitchSpec) -> Endpoint:
+    def _endpoint(self, place: ResolvedEndpoint, spec: SwitchSpec) -> Endpoint:
         if place.interface is not None:
             return Veth(place.address, place.interface.name, None, spec.mtu)
-        if place.socket is None:
+        if place.attached.socket is None:
             assert place.attached.pci is not None
             return Pci(place.address, place.attached.pci)
+        self._sockets.append(_open_socket(place.target, place.attached.socket))
+        # The workload connects by this descriptor, so that nobody can put another socket in its place meanwhile.
+        path = f"/proc/{os.getpid()}/fd/{self._sockets[-1]}"
         if spec.port == MEMIF:
-            return Memif(place.address, str(place.socket), role="client")
-        return VhostUser(place.address, str(place.socket), packed=spec.port == VHOST_USER_PACKED)
+            return Memif(place.address, path, role="client")
+        return VhostUser(place.address, path, packed=spec.port == VHOST_USER_PACKED)
 
     def facts(self) -> SwitchFacts:
         """Returns the kernel's release, and the interface of each endpoint."""
@@ -278,4 +281,6 @@ class AttachedPath(kernel.KernelSwitch):
             attached_links.forget_neighbours(
                 self.session, place.interface.name, place.target.netns, place.target.inode, strangers
             )
+        while self._sockets:
+            os.close(self._sockets.pop())
         self._places.clear()

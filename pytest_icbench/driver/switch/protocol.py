@@ -38,8 +38,8 @@ class Attachment:
         index: its number among all endpoints, see ``model.path``.
         pair: 1 to pairs.
         side: ``a`` sends or requests, ``b`` receives or answers.
-        socket_dir: directory for the port's socket, below the switch's ``work_dir`` and bound into all nodes of the rig
-            at the same path, which is short (sun_path has 107 bytes).
+        socket_dir: directory for the port's socket, at the same path in its node, which can write there; the path is
+            short (sun_path has 107 bytes). If the switch ``joins_nodes``, all nodes of the pair have it.
         peer: address of the other end; None: the default address of the pair's other side.
         socket: file name of the port's socket; None: the switch chooses.
         interface: name of the port's interface in the node, if it has one.
@@ -73,13 +73,14 @@ class SwitchSpec:
         mtu: layer 3 MTU of every port.
         mode: forwarding mode; None: the natural one.
         config: the user's configuration, checked against ``config_keys``.
-        work_dir: private directory for sockets, databases and logs; removed with the rig.
+        work_dir: private directory for databases, logs and other sockets; removed with the rig.
         binary: the user's binary; None: the one on PATH.
         endpoint_cpus: CPU of each attachment's workload, by index (for NUMA-aware memory).
         functions: virtual function of each attachment (PCI address or interface) with its expected device node; None:
             the switch chooses.
         uplink: the NIC to the other host, where the attachments' peers are; None: all are on this host.
         queues: queue pairs of every port; more than one only for ``queue_ports``.
+        common_sockets: directory below ``work_dir`` that all nodes read, for a switch with all sockets in one.
     """
 
     name: str
@@ -95,6 +96,7 @@ class SwitchSpec:
     functions: Sequence[tuple[str | None, str | None]] = ()
     uplink: Uplink | None = None
     queues: int = 1
+    common_sockets: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

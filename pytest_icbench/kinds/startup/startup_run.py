@@ -165,7 +165,7 @@ class ProcessMaker:
         """See ``Maker``."""
         command = [str(workload_path()), "pause"]
         begun = time.perf_counter_ns()
-        process = self._session.spawner.start(command, log=self._session.dir / "start-ups.log", cpus=self._cpus)
+        process = self._session.spawner.start(command, log=self._session.logs / "start-ups.log", cpus=self._cpus)
         ended = time.perf_counter_ns()
         self._processes[number] = process
         return Startup(0, ended - begun)

@@ -20,6 +20,7 @@ from pytest_icbench.config.effective_settings import merge_settings, parse_overr
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options, from_config, read
 from pytest_icbench.errors import UsageError
+from pytest_icbench.host.host_session import NODE_PIDS
 from pytest_icbench.measure.soak import SOAK_S
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.search_goal import PRESETS
@@ -102,6 +103,8 @@ def test_choices_are_read() -> None:
         frequency="keep",
         strict="yes",
         rebuild="yes",
+        node_memory="4096",
+        node_pids="512",
     )
     assert (found.placement, found.node, found.hugepage_size_kib, found.ring) == (
         "dedicated",
@@ -110,6 +113,8 @@ def test_choices_are_read() -> None:
         1024,
     )
     assert (found.frequency, found.strict, found.rebuild, found.plan) == ("keep", True, True, False)
+    assert (found.node_memory, found.node_pids) == (4096, 512)
+    assert (options().node_memory, options().node_pids) == (None, NODE_PIDS)
 
 
 def test_paths_of_the_ini_file_begin_at_the_root_and_those_of_the_command_line_here(tmp_path: Path) -> None:

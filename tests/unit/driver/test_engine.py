@@ -24,7 +24,8 @@ from pytest_icbench.host.root import Root
 
 
 def options(spec: NodeSpec, **more: Any) -> list[str]:
-    given = {"env": {"A": "b"}, "binds": {Path("/usr"): Path("/usr")}, "devices": (), **more}
+    bounds = {"memory": ("max", "1048576"), "pids": ("max", "99")}
+    given = {"env": {"A": "b"}, "binds": {Path("/usr"): Path("/usr")}, "devices": (), "bounds": bounds, **more}
     return list(container_options(spec, **given))
 
 
@@ -39,6 +40,8 @@ def test_a_container_has_its_cpus_no_network_and_no_capability_of_its_own() -> N
     assert (values(words, "--cap-drop"), values(words, "--cap-add")) == (["all"], [])
     assert values(words, "--env") == ["A=b"]
     assert "--read-only" in words
+    assert [values(words, name) for name in ("--memory", "--pids-limit")] == [["1048576"], ["99"]]
+    assert "--memory" not in options(NodeSpec("icbx-n", [0]), bounds={})
 
 
 def test_sockets_are_bound_for_writing_programs_for_reading_and_devices_given() -> None:

@@ -23,16 +23,20 @@ V1 = Layout((Hierarchy("/sys/fs/cgroup/cpuset", "", frozenset({"cpuset"}), False
 V2 = Layout((Hierarchy("/sys/fs/cgroup", "", frozenset({"cpuset", "cpu"}), True),))
 
 
+BOUNDS = {"memory": ("max", "1048576"), "pids": ("max", "99")}
+
+
 def config(spec: NodeSpec, **more: Any) -> dict[str, Any]:
     skeleton = Skeleton(Path("/run/x/rootfs"), {Path("/usr"): Path("/usr")})
     access = HostAccess(skeleton, **more)
-    return bundle_config(spec, access, command=["/w", "pause"], env={"A": "b"}, cgroup="/icbx/n")
+    return bundle_config(spec, access, command=["/w", "pause"], env={"A": "b"}, cgroup="/icbx/n", bounds=BOUNDS)
 
 
 def test_a_container_has_its_cpus_its_group_and_a_root_that_it_cannot_write() -> None:
     data = config(NodeSpec("icbx-n", [3, 1, 2]))
     assert data["linux"]["resources"]["cpu"] == {"cpus": "1-3"}
     assert data["linux"]["cgroupsPath"] == "/icbx/n"
+    assert [data["linux"]["resources"][name] for name in BOUNDS] == [{"limit": 1048576}, {"limit": 99}]
     assert data["root"] == {"path": "/run/x/rootfs", "readonly": True}
     assert (data["hostname"], data["process"]["args"], data["process"]["env"]) == ("icbx-n", ["/w", "pause"], ["A=b"])
     assert "CAP_NET_RAW" in data["process"]["capabilities"]["bounding"]
@@ -96,7 +100,7 @@ def test_a_call_of_a_runtime_that_hangs_is_ended_with_a_sentence(
     program, pid = tmp_path / "runc", tmp_path / "oci/pid"
     program.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec sleep 60\n")
     program.chmod(0o755)
-    session: Any = SimpleNamespace(dir=tmp_path, spawner=Spawner("abc"))
+    session: Any = SimpleNamespace(dir=tmp_path, logs=tmp_path, spawner=Spawner("abc"))
     node = OciNode(session, NodeSpec("icbx-n", [0]))
     node.path.mkdir()
     node._runtime = str(program)

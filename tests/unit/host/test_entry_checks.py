@@ -58,7 +58,10 @@ RIGHT: list[tuple[str, dict[str, Any]]] = [
     ("link", {"name": f"ic{SESSION}br0", "netns": None}),
     ("mount", {"path": f"{RUN}/{SESSION}/mnt"}),
     ("tree", {"path": f"{RUN}/{SESSION}/a/b"}),
-    ("container", {"lxcpath": f"{RUN}/{SESSION}/lxc", "name": f"icb{SESSION}-n0", "group": f"icb{SESSION}"}),
+    (
+        "container",
+        {"lxcpath": f"{RUN}/{SESSION}/lxc/0123456789abcdef", "name": f"icb{SESSION}-n0", "group": f"icb{SESSION}"},
+    ),
     ("oci", {"name": f"icb{SESSION}-n0", "group": f"icb{SESSION}"}),
     ("podman", {"name": f"icb{SESSION}-n0"}),
     ("docker", {"name": f"icb{SESSION}-n0", "host": "unix:///var/run/docker.sock"}),
@@ -107,7 +110,10 @@ WRONG: list[tuple[str, str, Any]] = [
         for kind in ("mount", "tree")
         for path in ("/", "/etc", RUN, f"{RUN}/{SESSION}/../x/y", f"{RUN}/{SESSION}/..", f"{RUN}/{SESSION}/out/x", "x")
     ),
-    *(("container", "lxcpath", path) for path in ("lxc", f"{RUN}/other1/lxc", f"{RUN}/{SESSION}/lxc/../..", "/")),
+    *(
+        ("container", "lxcpath", path)
+        for path in ("lxc", f"{RUN}/{SESSION}/lxc/x", f"{RUN}/other1/lxc", f"{RUN}/{SESSION}/lxc/../..", "/")
+    ),
     *(("container", "name", name) for name in ("../x", "n0", f"icb{SESSION}-/x")),
     *(("container", "group", name) for name in ("..", "system.slice")),
     *(("oci", "name", name) for name in ("../x", "n0", f"icb{SESSION}-/x")),

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import recover as recovering
 from pytest_icbench.host.journal import Entry, Journal, Owner, UndoKind, process_start_time
 from pytest_icbench.host.recover import Recovery, recover
 from pytest_icbench.version import package_version
@@ -185,6 +186,23 @@ def test_an_odd_line_is_reported_and_all_else_is_undone(tmp_path: Path, undone: 
     recovery = recover(tmp_path, KINDS, forget=True)
     assert undone == ["c", "a", "a"]
     assert recovery.undone.keys() == {"aaaaaa"}
+
+
+def test_what_cannot_be_removed_is_moved_away_when_it_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise ProvisionError(f"{path} cannot be removed")
+
+    monkeypatch.setattr(recovering, "remove_tree", refuse)
+    run_dir = tmp_path / "run"
+    (run_dir / "aaaaaa").mkdir(parents=True, mode=0o700)
+    run_dir.chmod(0o700)
+    assert recover(run_dir, KINDS).failures == [f"session aaaaaa: {run_dir}/aaaaaa cannot be removed"]
+    recovery = recover(run_dir, KINDS, forget=True)
+    (aside,) = tmp_path.glob("run-aaaaaa-*")
+    assert (recovery.undone, recovery.failures[0].endswith(f"; it is now {aside}")) == ({}, True)
+    assert recover(run_dir, KINDS) == Recovery()
 
 
 def test_whatever_an_undo_function_raises_the_others_are_called(tmp_path: Path, undone: list[str]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host import answers
 from pytest_icbench.host.process import Process, ProcessPlace, Spawner, run
 
 
@@ -214,3 +215,26 @@ def test_a_child_that_somebody_else_reaped() -> None:
     os.waitpid(pid, 0)
     assert process.wait(1) == 255
     assert process.stop() == 255
+
+
+@pytest.mark.parametrize("stream", ["1", "2"])
+def test_a_command_that_prints_without_end_is_killed_at_a_bound(monkeypatch: pytest.MonkeyPatch, stream: str) -> None:
+    monkeypatch.setattr(answers, "ANSWER_MAX_BYTES", 2**20)
+    began = time.monotonic()
+    with pytest.raises(
+        ProvisionError, match=rf"^`sh -c exec yes >&{stream}` was killed: it has written more than 1 MiB$"
+    ):
+        run(["sh", "-c", f"exec yes >&{stream}"], timeout_s=60)
+    assert time.monotonic() - began < 10
+
+
+def test_the_time_limit_holds_for_a_command_that_goes_on_printing() -> None:
+    began = time.monotonic()
+    with pytest.raises(ProvisionError, match=r"has not ended within 0\.3 s and was killed$"):
+        run(["sh", "-c", "while :; do echo x; done"], timeout_s=0.3)
+    assert time.monotonic() - began < 3
+
+
+def test_a_command_gets_its_input_and_an_end_of_it() -> None:
+    assert run(["cat"], timeout_s=5, input="a\nb" * 100_000).stdout == "a\nb" * 100_000
+    assert run(["cat"], timeout_s=5).stdout == run(["cat"], timeout_s=5, input="").stdout == ""

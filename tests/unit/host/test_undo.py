@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import ast
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 import pytest_icbench
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import cleanup
+from pytest_icbench.host import cleanup, node_files
 from pytest_icbench.host.journal import Journal, process_start_time
 from pytest_icbench.host.net import links
 from pytest_icbench.host.process import Spawner
@@ -101,6 +103,31 @@ def test_a_tree_that_is_a_link_loses_the_link_alone(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "precious")
     cleanup.undo_tree(str(tmp_path / "link"))
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_tree_deeper_than_pythons_stack_is_removed_and_its_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "tree").mkdir()
+    at = os.open(tmp_path / "tree", os.O_RDONLY)
+    for _ in range(sys.getrecursionlimit() + 200):
+        os.symlink(tmp_path / "precious", "link", dir_fd=at)
+        os.mkdir("d", dir_fd=at)
+        inner = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+    cleanup.undo_tree(str(tmp_path / "tree"))
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_tree_that_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    (tmp_path / "tree").mkdir()
+    monkeypatch.setattr(node_files, "remove_at", refuse)
+    with pytest.raises(ProvisionError, match=f"^{tmp_path}/tree cannot be removed .*: remove it by hand$"):
+        cleanup.remove_tree(tmp_path / "tree")
 
 
 def test_no_entry_holds_a_command_that_is_run(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth, VhostUser
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.model.rig import LaunchPlan, Polled
+from pytest_icbench.model.rig import LaunchPlan, Polled, node_directory
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed import exchange as module
 from pytest_icbench.testbed.exchange import Exchange, replay_commands
@@ -44,11 +44,13 @@ class FakeRig:
         self.dead_switch = False
         self._lines: list[tuple[int, str]] = []
         self._steps = [0] * len(endpoints)
+        for index in range(len(endpoints)):
+            node_directory(files, index).mkdir(exist_ok=True)
 
     def launch(self, plan: LaunchPlan) -> str:
         self.plan = plan
         for index in range(len(self.endpoints)):
-            (self.files / f"x{index}.out").write_bytes(pcap_bytes([]))
+            (node_directory(self.files, index) / f"x{index}.out").write_bytes(pcap_bytes([]))
             self._lines.append((index, json.dumps({"type": "ready"})))
         return "l1"
 
@@ -57,9 +59,9 @@ class FakeRig:
         if text != "go\n":
             return
         assert index is not None
-        frames = PcapFollower().feed((self.files / f"x{index}.in").read_bytes())
+        frames = PcapFollower().feed((node_directory(self.files, index) / f"x{index}.in").read_bytes())
         for there, arriving in self.forward(index, frames).items():
-            with (self.files / f"x{there}.out").open("ab") as file:
+            with (node_directory(self.files, there) / f"x{there}.out").open("ab") as file:
                 file.write(pcap_bytes(arriving)[24:])
         self._steps[index] += 1
         self._lines.append((index, json.dumps({"type": "sent", "step": self._steps[index]})))
@@ -109,7 +111,7 @@ def test_frames_go_in_and_come_out(tmp_path: Path) -> None:
 def test_stragglers_are_not_of_the_next_exchange(tmp_path: Path) -> None:
     rig = FakeRig(tmp_path, veths())
     exchange = Exchange(rig, Case("veth"))
-    with (tmp_path / "x2.out").open("ab") as file:
+    with (tmp_path / "n2/x2.out").open("ab") as file:
         file.write(pcap_bytes([b"late" * 20])[24:])
     assert exchange.exchange({0: [b"a" * 60]}, {1: 1}) == {0: [], 1: [b"a" * 60], 2: [], 3: []}
 
@@ -159,10 +161,10 @@ def argv(rig: FakeRig, case: Case, index: int, **more: Any) -> list[str]:
 
 def test_a_kernel_endpoint_is_used_by_a_raw_socket(tmp_path: Path) -> None:
     words = argv(FakeRig(tmp_path, veths()), Case("veth"), 1)
-    assert words[:3] == ["/bin/w", "replay", f"{tmp_path}/x1.in"]
+    assert words[:3] == ["/bin/w", "replay", f"{tmp_path}/n1/x1.in"]
     assert words[3:7] == ["198.18.1.2", "02:00:00:00:01:02", "198.18.1.1", "02:00:00:00:01:01"]
     assert words[-2:] == ["-R", "eth0"]
-    assert words[words.index("--capture") + 1] == f"{tmp_path}/x1.out"
+    assert words[words.index("--capture") + 1] == f"{tmp_path}/n1/x1.out"
     assert words[words.index("-p") + 1] == "1518"
     assert {"--step", "--supervised"} <= set(words)
     assert words[words.index("--yield") + 1] == "1"
@@ -190,5 +192,5 @@ def test_listeners_only_capture(tmp_path: Path) -> None:
     rig = FakeRig(tmp_path, veths())
     assert list(replay_commands(rig, Case("veth"), indexes=[2, 3])) == [2, 3]
     words = argv(rig, Case("veth"), 3, tag="leak", indexes=[2, 3])
-    assert words[1:3] == ["capture", f"{tmp_path}/leak3.out"]
+    assert words[1:3] == ["capture", f"{tmp_path}/n3/leak3.out"]
     assert "--step" not in words

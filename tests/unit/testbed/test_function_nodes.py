@@ -44,5 +44,7 @@ def test_a_node_binds_what_its_function_reads_outside_usr(monkeypatch: pytest.Mo
     monkeypatch.setattr(function_nodes, "make_node", node)
     read = [tmp_path, Path("/usr/lib/dpdk")]
     monkeypatch.setattr(functions.component, "directories", lambda _session: read, raising=False)
-    functions.start_nodes("lxc", "r", tmp_path, [], hugepages=False)
-    assert [spec.directories for spec in specs] == [[tmp_path]] * 2
+    own: Any = SimpleNamespace(common=Path("/run/s"), of_function=lambda pair, hop: [Path(f"/run/f{pair}x{hop}")])
+    functions.start_nodes("lxc", "r", own, [], hugepages=False)
+    assert [spec.directories for spec in specs] == [[Path("/run/s"), tmp_path]] * 2
+    assert [spec.sockets for spec in specs] == [[Path("/run/f1x1")], [Path("/run/f1x2")]]

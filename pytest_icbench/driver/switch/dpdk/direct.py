@@ -32,7 +32,7 @@ class DirectLink(Switch):
     learns = False
     max_frame_bytes = MAX_FRAME_BYTES
     max_pairs = None
-    segments = True
+    segments = joins_nodes = True
     # Between two hosts each endpoint is a NIC, so there is one pair.
     uplinks = ("kernel", "af_xdp", "vfio")
     uplink_pairs = 1

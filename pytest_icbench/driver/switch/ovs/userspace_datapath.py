@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -186,6 +187,8 @@ class OpenVSwitch(DaemonSwitch):
         attachments: Sequence[Attachment],
         port_type: str,
     ) -> list[Endpoint]:
+        if port_type == _SERVER and spec.common_sockets is not None:
+            attachments = [replace(attachment, socket_dir=spec.common_sockets) for attachment in attachments]
         commands = ["add-br", _BRIDGE, "--", "set", "Bridge", _BRIDGE, "datapath_type=netdev"]
         endpoints: list[Endpoint] = []
         cores = share_queues(attachments, len(spec.worker_cpus), spec.queues)
@@ -370,7 +373,7 @@ def _other_config(
         "per-port-memory": "true",
         "pmd-cpu-mask": hex(sum(1 << cpu for cpu in spec.worker_cpus)),
     }
-    sockets = attachments[0].socket_dir
+    sockets = spec.common_sockets or attachments[0].socket_dir
     if sockets != spec.work_dir:
         if not sockets.is_relative_to(spec.work_dir):
             raise ProvisionError(f"ovs creates sockets only below {spec.work_dir}, and {sockets} is elsewhere")

@@ -12,6 +12,7 @@ from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp.worker_load import linked_version
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.node_files import write_file
 
 #: Buffers per NUMA node, for full rings on all ports of four pairs and for frames in transit.
 BUFFERS = 32768
@@ -31,7 +32,7 @@ def hugepages_mib() -> int:
 
 
 class VppFiles:
-    """The sockets and files of a VPP, all in one private directory, which is created.
+    """The sockets and files of a VPP, all in one directory.
 
     Raises ProvisionError if a socket's path is too long for an address.
     """
@@ -41,13 +42,13 @@ class VppFiles:
         self.api, self.stats, self.cli = (directory / f"{name}.sock" for name in ("api", "stats", "cli"))
         for path in (self.api, self.stats, self.cli):
             check_socket_path(path)
-        directory.mkdir()
+        directory.mkdir(exist_ok=True)  # that of a node is there
 
     def write_config(self, text: str) -> str:
         """Writes ``startup.conf``; returns its path."""
-        path = self.directory / "startup.conf"
-        path.write_text(text, encoding="utf-8")
-        return str(path)
+        name = "startup.conf"
+        write_file(self.directory, name, text)
+        return str(self.directory / name)
 
 
 def startup_config(

@@ -156,7 +156,7 @@ def test_granted_cpus_are_read_from_either_version(tmp_path: Path) -> None:
     assert Layout.read(root).effective_cpus(root, "icbabc123/node") is None
 
 
-def settings(layout: Layout, *, hugepages: bool = False) -> dict[str, list[str]]:
+def settings(root: Root, *, hugepages: bool = False) -> dict[str, list[str]]:
     sockets, devices = [Path("/run/icbench/abc123/a b")], [Path("/dev/x")]
     spec = NodeSpec("icbabc123-a", cpus=(2, 3, 5), sockets=sockets, devices=devices, hugepages=hugepages)
     found: dict[str, list[str]] = {}
@@ -167,8 +167,7 @@ def settings(layout: Layout, *, hugepages: bool = False) -> dict[str, list[str]]
             [Device(Path("/dev/x"), "c", 10, 196)],
             () if hugepages else [2048, 1048576],
         ),
-        layout=layout,
-        group="icbabc123",
+        group=session_group(root),
         session="abc123",
         log=Path("/run/icbench/abc123/lxc/a.log"),
     ):
@@ -180,7 +179,7 @@ def settings(layout: Layout, *, hugepages: bool = False) -> dict[str, list[str]]
 def test_liblxc_is_reported_in_the_words_of_the_hosts_version(
     tmp_path: Path, files: Mapping[str, str], prefix: str
 ) -> None:
-    found = settings(Layout.read(host(tmp_path, files)))
+    found = settings(host(tmp_path, files))
     assert found[f"{prefix}.cpuset.cpus"] == ["2-3,5"]
     assert found[f"{prefix}.devices.deny"] == ["a"]
     assert found[f"{prefix}.devices.allow"][-1] == "c 10:196 rw"
@@ -188,23 +187,67 @@ def test_liblxc_is_reported_in_the_words_of_the_hosts_version(
     assert not [key for key in found if key.startswith(other) and not key.startswith("lxc.cgroup.dir.")]
 
 
+BOUNDED = {
+    "v2": {**V2, "sys/fs/cgroup/cgroup.subtree_control": "cpu\n"},
+    "v1": {
+        "proc/self/mounts": "".join(
+            f"cgroup /sys/fs/cgroup/{name} cgroup rw,{name} 0 0\n" for name in ("memory", "pids")
+        ),
+        "proc/1/cgroup": "2:pids:/\n1:memory:/\n",
+    },
+    "memory is in use": {**V2, "sys/fs/cgroup/cgroup.subtree_control/x": ""},
+    "without": HYBRID,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "memory", "pids"),
+    [
+        ("v2", "lxc.cgroup2.memory.max", "lxc.cgroup2.pids.max"),
+        ("v1", "lxc.cgroup.memory.limit_in_bytes", "lxc.cgroup.pids.max"),
+        ("memory is in use", None, None),
+        ("without", None, None),
+    ],
+)
+def test_a_node_is_bounded_by_the_controllers_that_its_host_has(
+    tmp_path: Path, name: str, memory: str | None, pids: str | None
+) -> None:
+    found = settings(host(tmp_path, BOUNDED[name]))
+    bounds = {key: value for key, value in found.items() if ".memory." in key or ".pids." in key}
+    assert bounds == {key: [value] for key, value in ((memory, str(512 << 20)), (pids, "99")) if key}
+
+
+def test_a_node_without_a_runtime_has_its_bounds_in_its_groups(tmp_path: Path) -> None:
+    group = session_group(host(tmp_path, BOUNDED["v1"]))
+    group.create("node")
+    group.join("node", 7)
+    own = [tmp_path / "sys/fs/cgroup" / name / "icbabc123/node" for name in ("memory", "pids")]
+    assert [
+        (path / name).read_text() for path, name in zip(own, ("memory.limit_in_bytes", "pids.max"), strict=True)
+    ] == [
+        str(512 << 20),
+        "99",
+    ]
+    assert [(path / "cgroup.procs").read_text() for path in own] == ["7", "7"]
+
+
 def test_a_container_and_its_monitor_stay_below_the_sessions_group(tmp_path: Path) -> None:
-    found = settings(Layout.read(host(tmp_path, V2)))
+    found = settings(host(tmp_path, V2))
     assert found["lxc.cgroup.dir.container"] == ["icbabc123/icbabc123-a"]
     assert found["lxc.cgroup.dir.monitor"] == ["icbabc123/icbabc123-a.monitor"]
     assert found["lxc.cgroup.dir.monitor.pivot"] == ["icbabc123"]
 
 
 def test_huge_pages_are_barred_where_the_kernel_can(tmp_path: Path) -> None:
-    v2 = Layout.read(host(tmp_path / "v2", V2))
+    v2 = host(tmp_path / "v2", V2)
     found = settings(v2)
     assert found["lxc.cgroup2.hugetlb.2MB.max"] == found["lxc.cgroup2.hugetlb.1GB.max"] == ["0"]
-    hybrid = Layout.read(host(tmp_path / "hybrid", HYBRID))
+    hybrid = host(tmp_path / "hybrid", HYBRID)
     assert not [key for have in (settings(v2, hugepages=True), settings(hybrid)) for key in have if "hugetlb" in key]
 
 
 def test_mounts_are_read_only_but_for_the_sockets_and_devices(tmp_path: Path) -> None:
-    entries = settings(Layout.read(host(tmp_path, V2)))["lxc.mount.entry"]
+    entries = settings(host(tmp_path, V2))["lxc.mount.entry"]
     assert "/usr usr none bind,ro,create=dir 0 0" in entries
     assert "/opt/w opt/w none bind,ro,create=dir 0 0" in entries
     assert "/run/icbench/abc123/a\\040b run/icbench/abc123/a\\040b none bind,rw,create=dir 0 0" in entries
@@ -215,7 +258,8 @@ def test_mounts_are_read_only_but_for_the_sockets_and_devices(tmp_path: Path) ->
 
 
 def session_group(root: Root) -> SessionGroup:
-    session: Any = SimpleNamespace(root=root, id="abc123", journal=SimpleNamespace(record=lambda *_, **__: 0))
+    journal = SimpleNamespace(record=lambda *_, **__: 0)
+    session: Any = SimpleNamespace(root=root, id="abc123", journal=journal, node_memory_mib=512, node_pids=99)
     return SessionGroup(session)
 
 
