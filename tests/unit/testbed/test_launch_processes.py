@@ -20,7 +20,6 @@ import pytest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host.process import Process, Spawner
 from pytest_icbench.model.rig import LaunchPlan, PlannedProcess, Polled
-from pytest_icbench.testbed import launch_processes
 from pytest_icbench.testbed.launch_processes import LaunchSite, RunningLaunch, check_switch
 
 
@@ -261,22 +260,6 @@ def test_logs_go_with_the_launch(launch: RunningLaunch, tmp_path: Path) -> None:
     launch.end()
     launch.remove_logs()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_line_without_an_end_is_refused_at_a_bound(launch: RunningLaunch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_processes, "_HELD_BYTES", 2**20)
-    begin(launch, process(0, "while True: sys.stdout.write('x' * 65536)"))
-    with pytest.raises(WorkloadError, match=r"of endpoint 0 prints a line of more than 1 MiB$"):
-        everything(launch)
-
-
-def test_lines_without_end_wait_in_their_pipe(launch: RunningLaunch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_processes, "_HELD_BYTES", 2**20)
-    begin(launch, process(0, "while True: print('x' * 1000)"))
-    began = time.monotonic()
-    polled = [launch.poll(0.05) for _ in range(5)]
-    assert time.monotonic() - began < 3
-    assert 0 < max(sum(len(text) for _, text in one.lines) for one in polled) < 2 * 2**20
 
 
 def test_a_process_finds_its_files_in_the_directory_of_its_node(tmp_path: Path) -> None:
