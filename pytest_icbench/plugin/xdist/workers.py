@@ -283,7 +283,7 @@ class ControllerHooks:
         with report_errors(lines.append):
             recovery = recover(RUN_DIR, UNDO_KINDS)
             lines += recovery.sentences() + recovery.failures + recovery.refused
-        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        reporter: Any = self._config.pluginmanager.get_plugin("terminalreporter")
         for line in lines if reporter is not None else ():
             reporter.write_line(f"\nicbench: after a lost worker: {line}")
 
