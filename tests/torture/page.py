@@ -10,7 +10,7 @@ from tests.torture.fault_table import FAULTS, Fault
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "torture.md"
 _HEAD = """# Torture
 
-`make torture` does to a host in an hour what happens to it in years. It needs root. `ARGS="--only kills --count 20"`
+`make torture` does to a host in an hour what happens to it in years. `ARGS="--only kills --count 20"`
 runs a part, `--match TEXT` only faults and sessions with this text in their name. The summary has the seed, which
 repeats the same moments and inputs. The exit status is 1 if anything was not as required.
 
@@ -18,6 +18,7 @@ repeats the same moments and inputs. The exit status is 1 if anything was not as
   of node, over two hosts with an uplink, and with versions side by side. Every fourth recovery is killed, too.
   After the next `icbench recover`, processes, namespaces, mounts, cgroups, huge pages, files in `/run`, sockets and
   kernel settings are as before, and each passed test has its result and its windows on the disk.
+  Sessions of others may run meanwhile: the summary names what is not counted for their sake.
 * **Faults**: those below, each in a session of two cases. The first meets the fault; the second passes, unless the
   fault stays.
 * **Inputs**, during all of these: sanitizers (address, undefined behaviour) watch the workload's parsers, and mutation

@@ -101,7 +101,7 @@ class Reached:
 def find_barrier(sender: Reached, receiver: Reached, mtu: int) -> str | None:
     """Returns in one sentence what stops packets from one interface to another; None if the kernel's own pass.
 
-    Datagrams of the kernel are sent, of which the containers keep nothing but neighbours.
+    Datagrams of the kernel are sent. The containers keep nothing of them but neighbours.
 
     Args:
         mtu: of layer 3 in bytes, as long as the datagrams are that are tried first.
@@ -128,7 +128,7 @@ def find_barrier(sender: Reached, receiver: Reached, mtu: int) -> str | None:
 
 
 def _arrives(sender: Reached, receiver: Reached, size: int) -> bool:
-    """Whether a datagram with so many bytes of payload arrives."""
+    """Whether a datagram with ``size`` bytes of payload arrives."""
     with enter_netns(receiver.netns):
         ear = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with ear, suppress(OSError):
