@@ -65,7 +65,8 @@ test-paths: install ## the kernel's paths in the same guest, whose kernel has ne
 test-switches: install ## VPP and Snabb, by their trees ICBENCH_TEST_VPP="DIR…" and ICBENCH_TEST_SNABB=DIR; half an hour a VPP; make test says when it last ran; needs root
 	ARGS="$(ARGS)" scripts/test-switches.sh
 
-get-vpp get-ovs get-dpdk: install ## packages of a switch, unpacked below /opt/icbench, nothing installed or started; ARGS="26.06" or "--dry-run"
+get-vpp: ## a switch's packages, unpacked below /opt/icbench; nothing is installed or started; ARGS="26.06", ARGS=--dry-run; as get-ovs, get-dpdk
+get-vpp get-ovs get-dpdk: install
 	$(VENV)/bin/icbench get $(@:get-%=%) $(ARGS)
 
 lint: install ## ruff, mypy --strict, import-linter, clang-format, cppcheck, clang --analyze, gcc -fanalyzer

@@ -61,7 +61,7 @@ def add_to(commands: Any) -> None:
     command.add_argument(
         "what",
         nargs="*",
-        metavar="VERSION|FILE",
+        metavar="WHAT",
         help="a version or its beginning (26.06), a suite of Debian (trixie), or .deb files, which need no network"
         " (default: the newest version that apt knows here)",
     )

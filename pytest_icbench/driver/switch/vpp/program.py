@@ -71,7 +71,7 @@ def startup_config(
     workers = f" corelist-workers {','.join(map(str, worker_cpus))}" if worker_cpus else ""
     pages = "default-hugepage" if hugepages else "default"
     return f"""\
-unix {{ nodaemon nosyslog runtime-dir {files.directory} cli-listen {files.cli} }}
+unix {{ nodaemon nosyslog nocolor runtime-dir {files.directory} cli-listen {files.cli} }}
 socksvr {{ socket-name {files.api} }}
 statseg {{ socket-name {files.stats} size 32M page-size 4k }}
 memory {{ main-heap-size 512M main-heap-page-size 4k }}
