@@ -2,7 +2,7 @@
 """``icbench get``: unpacks packages of a switch into a directory of this tool, so that nothing of the host changes.
 
 Apt fetches and checks the packages with their dependencies, down to the C library, as if nothing was installed.
-No script of a package is run. The programs are then changed to load the libraries of their own tree.
+No script of a package is run. The programs are then changed to load the libraries of their tree.
 """
 
 from __future__ import annotations
@@ -360,7 +360,7 @@ def _localize(part: Path, tree: Path) -> None:
     path = ":".join(str(tree / place) for place in (_LIBRARIES, "usr/lib"))
     loader = ("--set-interpreter", tree / _LOADER) if own.is_file() else ()
     for file in sorted(part.rglob("*")):
-        # The loader is not changed, nor is what changes the others, which runs.
+        # Neither the loader nor patchelf, because both run.
         if file.is_symlink() or not file.is_file() or file in (own, part / _PATCHELF):
             continue
         file.chmod(file.stat().st_mode & 0o755)
