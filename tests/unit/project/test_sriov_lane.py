@@ -101,7 +101,9 @@ def test_a_test_run_says_when_the_lane_last_ran(
     assert pytest_report_header()[1] == "test-paths: PASS at 2026-11-21T13:00:00Z on abc1234, in 97 s"
 
 
-@pytest.mark.parametrize("name", ["test-sriov.sh", "test-switches.sh", "sriov/guest.sh", "sriov/init", "setup/debian.sh"])
+@pytest.mark.parametrize(
+    "name", ["test-sriov.sh", "test-switches.sh", "sriov/guest.sh", "sriov/init", "setup/debian.sh"]
+)
 def test_scripts_are_shell(name: str) -> None:
     subprocess.run(["bash", "-n", ROOT / "scripts" / name], check=True)
 

@@ -220,12 +220,12 @@ def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: b
     places = [parent / place for parent in above for place in ("bin", "sbin", "ovsdb", "utilities")]
 
     def tool(name: str) -> Path:
-        for candidate in (*(place / name for place in places), name, f"/usr/sbin/{name}"):
+        for candidate in (*(str(place / name) for place in places), name, f"/usr/sbin/{name}"):
             if path := shutil.which(candidate):
                 return Path(path)
         raise Unsupported(f"{name} of Open vSwitch is not installed: install it (Debian's package openvswitch-switch)")
 
-    for place in (*(parent / "share" / "openvswitch" for parent in above), daemon.parent, *_SCHEMAS):
+    for place in (*(parent / "share" / "openvswitch" for parent in above), daemon.parent, *map(Path, _SCHEMAS)):
         schema = Path(place, "vswitch.ovsschema")
         if schema.is_file():
             break

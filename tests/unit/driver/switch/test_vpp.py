@@ -148,7 +148,12 @@ def test_it_is_stopped_only_when_no_worker_is_held_back(session: Any, client: Cl
     (process,) = session.spawner.processes
     signals: list[list[int]] = []
     answer = client.call
-    client.call = lambda message, **words: (signals.append(list(process.signals)), answer(message, **words))[1]  # type: ignore[method-assign]
+
+    def call(message: str, **words: Any) -> Any:
+        signals.append(list(process.signals))
+        return answer(message, **words)
+
+    client.call = call  # type: ignore[method-assign]
     switch.pause()
     assert client.calls[-1][0] == "control_ping"
     assert (signals, process.signals) == ([[]], [signal.SIGSTOP])
