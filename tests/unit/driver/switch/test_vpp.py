@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -161,19 +160,6 @@ def test_it_is_stopped_only_when_no_worker_is_held_back(session: Any, client: Cl
     process.is_stopped = True  # by somebody else: it would not answer
     switch.pause()
     assert len(client.sent("control_ping")) == 1
-
-
-@pytest.mark.parametrize(
-    ("port", "message", "plugin"),
-    [
-        ("memif", "memif_socket_filename_add_del_v2", "memif_plugin.so"),
-        ("vhost-user", "create_vhost_user_if_v2", "vhost_plugin.so"),
-    ],
-)
-def test_a_plugin_that_is_missing_is_named(session: Any, client: Client, port: str, message: str, plugin: str) -> None:
-    client.lacks = message
-    with pytest.raises(ProvisionError, match=f"this vpp has no plugin {re.escape(plugin)}, which port {port} takes"):
-        start(session, port=port)
 
 
 def test_the_reason_of_an_abort_is_shown_instead_of_its_stack(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
