@@ -13,7 +13,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/icbench
 VENV=${VENV:-.venv}
 PARTS=${*:-demo conformance functions faults host versions}
-FAULTS="killed or hangs or dies or died or wrong or pretender or never or late or refuses"
 case $VENV in /*) ;; *) VENV=$PWD/$VENV ;; esac
 PYTEST=("$VENV/bin/pytest" -p no:cacheprovider)
 read -ra OPTIONS <<<"${ARGS:-}"

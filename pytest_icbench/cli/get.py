@@ -68,7 +68,7 @@ def add_to(commands: Any) -> None:
     command.add_argument("--source", metavar="LINE", help="a repository, as a line of apt's sources.list")
     command.add_argument("--key", metavar="FILE", help="the key that signs the repository, a file or a URL")
     command.add_argument("--prefix", metavar="DIR", type=Path, default=PREFIX, help=f"(default: {PREFIX})")
-    command.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    command.add_argument("--dry-run", action="store_true", help="only say what would be done")
     command.add_argument("--list", action="store_true", help="list what is there")
     command.add_argument("--remove", action="store_true", help="remove NAME, or its versions that begin with VERSION")
     command.set_defaults(command=run)
@@ -263,11 +263,20 @@ def _source(arguments: argparse.Namespace, version: str, root: Path) -> tuple[st
         return line, False
     file = root / "key"
     if "://" in key:
-        run_command([_APT_HELPER, "download-file", key, file], timeout_s=_TOOL_S)
+        fetched = run_command([_APT_HELPER, "download-file", key, file], timeout_s=_TOOL_S, check=False)
+        if fetched.returncode != 0:
+            raise ProvisionError(f"get: the key {key} cannot be fetched: bring it here, and name the file with --key")
     else:
-        shutil.copyfile(key, file)
+        _copy(Path(key), file)
     named = file.rename(root / ("key.asc" if file.read_bytes().startswith(b"-----BEGIN") else "key.gpg"))
     return re.sub("^deb ", f"deb [signed-by={named}] ", line), False
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        shutil.copyfile(source, target)
+    except OSError as error:
+        raise UsageError(f"get: --key: {source} cannot be read ({error.strerror})") from None
 
 
 def _repositories() -> str:

@@ -147,6 +147,15 @@ def test_a_repository_that_nobody_has_signed_is_refused(
     assert not list((tmp_path / "p").glob("vpp-*"))
 
 
+@pytest.mark.parametrize(("key", "status"), [("file:///nowhere/key", 1), ("/nowhere/key", 2)])
+def test_a_key_that_cannot_be_had_is_named(
+    tmp_path: Path, repository: Callable[..., list[str]], capsys: pytest.CaptureFixture[str], key: str, status: int
+) -> None:
+    words = [*repository(VERSION)[:-1], key]
+    assert main(["get", "vpp", *words, "--prefix", str(tmp_path / "p")]) == status
+    assert key in capsys.readouterr().err
+
+
 def test_a_package_that_was_changed_is_refused(
     tmp_path: Path, repository: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
