@@ -76,22 +76,20 @@ def add_to(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Unpacks, lists or removes. Raises UsageError, and ProvisionError with apt's reason."""
-    prefix = arguments.prefix.absolute()
+    prefix, version = arguments.prefix.absolute(), " ".join(arguments.what)
+    of_files = any(word.endswith(".deb") for word in arguments.what)
+    if version and not (of_files or _SUITE.fullmatch(version) or _VERSION.fullmatch(version)):
+        raise UsageError(f"get: '{version}' is neither a version nor a suite of Debian nor .deb files")
     if arguments.list:
-        for tree in _trees(prefix, arguments.name or "*", "".join(arguments.what)):
+        for tree in _trees(prefix, arguments.name or "*", version):
             print(printable(f"{tree.name}: {_program(tree)}"))
         return 0
     if arguments.name is None:
         raise UsageError(f"get: name what to get: {', '.join(sorted(_PACKAGES))}")
     if arguments.remove:
-        return _remove(prefix, arguments)
+        return _remove(prefix, arguments, version)
     _check_place(prefix)
-    if any(word.endswith(".deb") for word in arguments.what):
-        return _get_files(prefix, arguments)
-    version = " ".join(arguments.what)
-    if version and not (_SUITE.fullmatch(version) or _VERSION.fullmatch(version)):
-        raise UsageError(f"get: '{version}' is neither a version nor a suite of Debian nor .deb files")
-    return _get_packages(prefix, arguments, version)
+    return _get_files(prefix, arguments) if of_files else _get_packages(prefix, arguments, version)
 
 
 def _trees(prefix: Path, name: str, version: str = "") -> list[Path]:
@@ -102,10 +100,10 @@ def _program(tree: Path) -> Path | None:
     return program_in(_PACKAGES[tree.name.partition("-")[0]][1], tree)
 
 
-def _remove(prefix: Path, arguments: argparse.Namespace) -> int:
-    trees = _trees(prefix, arguments.name, "".join(arguments.what))
+def _remove(prefix: Path, arguments: argparse.Namespace, version: str) -> int:
+    trees = _trees(prefix, arguments.name, version)
     if not trees:
-        raise UsageError(f"get: {prefix} has no {' '.join([arguments.name, *arguments.what])}: icbench get --list")
+        raise UsageError(f"get: {prefix} has no {f'{arguments.name} {version}'.strip()}: icbench get --list shows all")
     for tree in trees:
         print(printable(f"{'would remove' if arguments.dry_run else 'removing'} {tree}"))
         if not arguments.dry_run:
@@ -267,16 +265,12 @@ def _source(arguments: argparse.Namespace, version: str, root: Path) -> tuple[st
         if fetched.returncode != 0:
             raise ProvisionError(f"get: the key {key} cannot be fetched: bring it here, and name the file with --key")
     else:
-        _copy(Path(key), file)
+        try:
+            shutil.copyfile(key, file)
+        except OSError as error:
+            raise UsageError(f"get: --key: {key} cannot be read ({error.strerror})") from None
     named = file.rename(root / ("key.asc" if file.read_bytes().startswith(b"-----BEGIN") else "key.gpg"))
     return re.sub("^deb ", f"deb [signed-by={named}] ", line), False
-
-
-def _copy(source: Path, target: Path) -> None:
-    try:
-        shutil.copyfile(source, target)
-    except OSError as error:
-        raise UsageError(f"get: --key: {source} cannot be read ({error.strerror})") from None
 
 
 def _repositories() -> str:
