@@ -20,7 +20,7 @@ SOURCES_C = $(shell find workload benchmarks -name '*.[ch]' 2>/dev/null)
 export VENV PYTHON PACKAGES
 
 .DEFAULT_GOAL := install
-.PHONY: help install demo test test-all test-ci test-c test-unit test-host conformance test-lowest test-dpdk test-sriov test-paths lint fuzz torture bench validate docs clean
+.PHONY: help install demo test test-all test-ci test-c test-unit test-host conformance test-lowest test-dpdk test-sriov test-paths test-switches get-vpp get-ovs get-dpdk lint fuzz torture bench validate docs clean
 
 help: ## this list
 	@echo "Targets (variables: ARGS=\"pytest options\" VENV=DIR PYTHON=PATH PACKAGES=no):"
@@ -64,6 +64,13 @@ test-sriov: install ## sriov in a QEMU guest with an emulated card; cgroup v2; m
 
 test-paths: install ## the kernel's paths in the same guest, whose kernel has netkit, ipvlan and OVS: right or wrong, never how fast; minutes; needs root, Debian
 	LANE=paths ARGS="$(ARGS)" scripts/test-sriov.sh
+
+test-switches: install ## VPP and Snabb, by their trees ICBENCH_TEST_VPP="DIR…" and ICBENCH_TEST_SNABB=DIR; half an hour a VPP; make test says when it last ran; needs root
+	ARGS="$(ARGS)" scripts/test-switches.sh
+
+get-vpp: ## a switch's packages, unpacked below /opt/icbench; nothing is installed or started; ARGS="26.06", ARGS=--dry-run; as get-ovs, get-dpdk
+get-vpp get-ovs get-dpdk: install
+	$(VENV)/bin/icbench get $(@:get-%=%) $(ARGS)
 
 lint: install ## ruff, mypy --strict, import-linter, clang-format, cppcheck, clang --analyze, gcc -fanalyzer
 	$(VENV)/bin/ruff check .

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_icbench.cli import baseline_sessions, bisect, doctor, history
+from pytest_icbench.cli import baseline_sessions, bisect, doctor, get, history
 from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.report import add_arguments
 from pytest_icbench.cli.scenarios import packaged_scenarios
@@ -156,6 +156,7 @@ def parser() -> argparse.ArgumentParser:
     demo.set_defaults(command=_demo, takes_others=True)
 
     doctor.add_to(commands)
+    get.add_to(commands)
 
     recover = commands.add_parser("recover", help="undo what a killed session left on this host (root)")
     recover.add_argument("--forget", action="store_true", help="drop the journal of changes that cannot be undone")

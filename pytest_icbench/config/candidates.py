@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``--icbench-candidate TARGET:NAME=WHAT``: the candidates, which are measured side by side with their base.
 
-WHAT is the path of another binary, or begins with what differs: ``config:FILE`` (another configuration of the same
-binary), ``mode:NAME`` (another of the switch's own modes), ``lib:DIR`` (other shared libraries),
-``sysctl:KEY=VALUE`` (a kernel option), and of the endpoints ``api:API``, ``node:KIND`` and ``image:DIR``.
+WHAT is the path of another binary or of a tree with it, or the version of a tree of this host; or it begins with what
+differs: ``config:FILE`` (another configuration of the same binary), ``mode:NAME`` (another of the switch's own modes),
+``lib:DIR`` (other shared libraries), ``sysctl:KEY=VALUE`` (a kernel option), and of the endpoints ``api:API``,
+``node:KIND`` and ``image:DIR``.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import get_args
 
 from pytest_icbench.config.switches import DEFAULT_MODE, explain_mode
-from pytest_icbench.config.values import file_mode
+from pytest_icbench.config.values import file_mode, program
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml
 from pytest_icbench.model.candidate import FUNCTION, HOST, WORKLOAD, Candidate, Kind
@@ -78,10 +78,10 @@ def _of_kind(kind: Kind, named: tuple[str, str], value: str, at: str, directory:
         path = (directory / Path(value).expanduser()).absolute()
         if kind in ("lib", "image"):
             _check_directory(kind, path, at)
+        elif kind == "binary":
+            path = program(named[0], value, at, directory).absolute()
         else:
             file_mode(path, at)
-        if kind == "binary" and not os.access(path, os.X_OK):
-            raise UsageError(f"{at}: {path} is not executable")
         file = toml.read(path, at.partition(": ")[0]) if kind == "config" else None
         return Candidate(*named, kind, str(path), file)
     if kind == "sysctl":

@@ -391,7 +391,8 @@ class Options(Axes):
         MEASURED,
         "SWITCH=PATH",
         "a program of a switch, or of a network function (suricata, l3fwd, ip_pipeline), that is not where its driver"
-        " looks for it (vpp=/opt/vpp/bin/vpp); can be repeated",
+        " looks for it: its path, a directory where it is installed or built (vpp=/opt/vpp), or a version that"
+        " icbench get unpacked (vpp=26.06); can be repeated",
         default=MappingProxyType({}),
         name="binary",
         parse_at=values.programs,

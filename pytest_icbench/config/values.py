@@ -17,6 +17,7 @@ from typing import TypeVar
 from pytest_icbench.config.ranges import parse_spec, parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.application import is_load
+from pytest_icbench.model.switch_tree import installed_programs, places_in, program_in
 
 _Value = TypeVar("_Value")
 
@@ -231,7 +232,7 @@ def programs(text: str, where: str, base: Path) -> Mapping[str, Path]:
             raise UsageError(f"{where}: '{line}' is not SWITCH=PATH (vpp=/opt/vpp/bin/vpp)")
         if name in paths:
             raise UsageError(f"{where}: there are two programs for {name}; give one")
-        paths[name] = program(path(file, where, base), where)
+        paths[name] = program(name, file, where, base)
     return MappingProxyType(paths)
 
 
@@ -246,8 +247,17 @@ def file_mode(file: Path, where: str) -> int:
     return mode
 
 
-def program(file: Path, where: str) -> Path:
-    """Returns the file if it can be run. Raises UsageError."""
+def program(switch: str, text: str, where: str, base: Path) -> Path:
+    """Returns a program that is named by its path, by a tree that has it, or by a tree's version. Raises UsageError."""
+    file = path(text, where, base)
+    places = places_in(switch)
+    if places and file.is_dir():
+        found = program_in(switch, file)
+        if found is None:
+            raise UsageError(f"{where}: {file} has no program of {switch} ({', '.join(places)}): name the program")
+        return found
+    if places and "/" not in text and not file.exists() and (programs := installed_programs(switch, text)):
+        return programs[0]
     if not file_mode(file, where) & 0o111:
         raise UsageError(f"{where}: {file} is not executable")
     return file

@@ -6,7 +6,10 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +33,7 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
 from tests.host.node_tools import clean, session, tidy_snapshot
 from tests.host.rig_tools import built
+from tests.host.rig_tools import driver as driver_of
 from tests.host.test_switches import assert_heard, there_and_back, userspace_pids
 
 __all__ = ["clean", "session"]  # fixtures
@@ -68,6 +72,30 @@ def test_a_switch_that_is_killed_in_mid_run_is_the_one_that_is_named(session: Ho
         with pytest.raises(ProvisionError, match=rf"^{name} was killed by signal 9 \(Killed\)"):
             run_launch(rig, case, Settings(warmup_s=0.1, duration_s=3.0, drain_s=0.2, repeats=1))
         timer.join()
+
+
+def test_a_vpp_that_is_paused_right_after_a_message_lives_on_beside_other_work(session: HostSession) -> None:
+    """VPP aborts if it is stopped for a second while it holds its workers back, as it does after each message."""
+    with built(session, Case("vpp")) as rig:
+        switch = driver_of(rig)
+        assert isinstance(switch, vpp.Vpp)
+        (worker,) = switch._worker_cpus
+        spin = f"import os; os.sched_setaffinity(0, [{worker}])\nwhile True: pass"
+        spinners = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(2)]
+        try:
+            for _ in range(20):
+                for interface in switch._all_interfaces():
+                    switch._live().call("sw_interface_set_flags", sw_if_index=interface, flags=1)
+                rig.pause()
+                time.sleep(1.2)
+                rig.resume()
+                time.sleep(0.05)
+                rig.check()
+        finally:
+            for spinner in spinners:
+                spinner.kill()
+                spinner.wait()
+        there_and_back(rig, Case("vpp"))
 
 
 #: How a pretender introduces itself as each switch.

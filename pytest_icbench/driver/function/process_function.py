@@ -18,6 +18,7 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.endpoint import Pci, VhostUser
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
+from pytest_icbench.model.switch_tree import unpacked_tree
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES, carries_jumbo
 
 _REMEDY = "run `make`, which builds it from the source in Debian's package dpdk-doc"
@@ -124,7 +125,8 @@ class DpdkFunction(ProcessFunction):
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:
-        return (cls.program(session).resolve().parent,)
+        program = cls.program(session).resolve()
+        return (unpacked_tree(program) or program.parent,)
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002 - as ``Function``
         """Returns the version of DPDK. Raises Unsupported with the remedy."""
@@ -139,11 +141,13 @@ class DpdkFunction(ProcessFunction):
             eal[eal.index("--lcores") + 1] = f"0@{spec.cpu},1@{spec.cpu}"
         if self.telemetry:
             eal.remove("--no-telemetry")
+        program = self.program(session).resolve()
         argv = [
             "env",
             f"RUNTIME_DIRECTORY={spec.directory}",
-            str(self.program(session).resolve()),
+            str(program),
             *eal,
+            *dpdk_process.plugin_options(program),
             "--",
             *options,
         ]

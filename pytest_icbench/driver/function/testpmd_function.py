@@ -47,7 +47,7 @@ class TestpmdFunction(DpdkFunction):
     @classmethod
     def program(cls, session: HostSession) -> Path:
         """Returns Debian's program. Raises Unsupported with the remedy."""
-        remedy = "install it (Debian's package dpdk)"
+        remedy = "run `icbench get dpdk`, or install Debian's package dpdk-dev"
         return dpdk_process.find_binary(session, cls.name, None, ["dpdk-testpmd"], remedy)
 
     @classmethod

@@ -27,6 +27,7 @@ from pytest_icbench.host.net import ethtool
 from pytest_icbench.model.endpoint import Endpoint, Memif, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
+from pytest_icbench.model.switch_tree import unpacked_tree
 
 _START_S = 20.0
 #: Seconds after which the end of a killed process is known.
@@ -151,7 +152,8 @@ class VppFunction(RouterFunction, ProcessFunction):
 
     @classmethod
     def directories(cls, session: HostSession) -> Sequence[Path]:
-        return (program.find_program(session).resolve().parent.parent,)
+        binary = program.find_program(session).resolve()
+        return (unpacked_tree(binary) or binary.parent.parent,)
 
     def probe(self, session: HostSession, function: str) -> FunctionFacts:  # noqa: ARG002 - as ``Function``
         """Returns the version of VPP. Raises Unsupported without VPP or its Python binding."""

@@ -24,7 +24,7 @@ from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
 
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
-_REMEDY = "build it from its source (docs/reference/switches.md says how)"
+_REMEDY = "build it by its own README (no distribution has it; what is built below /opt/snabb is found)"
 #: Seconds within which it has to open its ports: it maps huge pages and compiles while it runs.
 _START_S = 15.0
 _WIRE = "wire"

@@ -195,27 +195,26 @@ def test_nights_are_saved_then_compared_and_added_and_leave_their_program(tmp_pa
     assert added[:4] == ["accept", "main", "--all", "--unchanged"]
 
 
-@pytest.mark.parametrize("also", [["--icbench-candidate", "ovs:pr=PROGRAM"], ["--icbench-rounds", "3"]], ids=str)
-def test_the_gate_fits_its_own_budget(also: list[str], tmp_path: Path) -> None:
-    """The cases of the script, planned on this host."""
-    program = shutil.which("ovs-vswitchd-dpdk") or shutil.which("ovs-vswitchd")
+@pytest.mark.parametrize("arguments", [("pr", "HEAD^1"), ("nightly",)], ids=lambda words: words[0])
+def test_the_gate_of_a_users_repository_fits_its_own_budget(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """The installed pytest plans the script's cases, with the program that the repository builds."""
+    program = shutil.which("dpdk-testpmd")
     if program is None:
-        pytest.skip("Open vSwitch is not here")
-    save(tmp_path, "main", [entry()])
-    also = [word.replace("PROGRAM", program) for word in also]
-    nightly = [] if "--icbench-candidate" in also else ["--icbench-compare", "main", f"--icbench-baselines={tmp_path}"]
-    planned = subprocess.run(
-        [
-            *(str(Path(sys.executable).with_name("pytest")), "scenarios/test_gate.py"),
-            *("--icbench-switch", "ovs", *also),
-            *("--icbench-budget", "9m", *nightly, "--icbench-plan"),
-        ],
-        cwd=ROOT,
+        pytest.skip("dpdk-testpmd is not here")
+    repository = Repository(tmp_path)
+    save(repository.kept / "baselines", "main", [entry()])
+    planning = f'#!/bin/sh\nexec {Path(sys.executable).with_name("pytest")} "$@" --icbench-plan\n'
+    (repository.bin / "pytest").write_text(planning)
+    built = {"SWITCH": "testpmd", "BUILD": f"mkdir -p out && cp {program} out/", "PROGRAM": "out/dpdk-testpmd"}
+    ran = subprocess.run(
+        ["sh", CI / "gate.sh", *arguments],
+        cwd=repository.path,
+        env={**os.environ, **built, "ICBENCH": str(repository.bin), "KEPT": str(repository.kept), "PYTHONPATH": ""},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert planned.returncode == 0, planned.stdout + planned.stderr
-    assert re.search(r"^budget 9:00: \S+ beyond the least", planned.stdout, flags=re.M), planned.stdout
-    assert "no time for a retest" not in planned.stdout
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert re.search(r"^budget 9:00: \S+ beyond the least", ran.stdout, flags=re.M), ran.stdout
+    assert "no time for a retest" not in ran.stdout

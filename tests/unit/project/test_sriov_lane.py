@@ -92,15 +92,18 @@ def test_a_test_run_says_when_the_lane_last_ran(
     if stamp is not None:
         (tmp_path / "icbench").mkdir()
         (tmp_path / "icbench/sriov.stamp").write_text(stamp + "\n")
-    sriov, paths = pytest_report_header()
+    sriov, paths, switches = pytest_report_header()
     assert sriov.startswith(said)
     assert paths == "test-paths: has not run here; netkit, ipvlan and ovs-kernel are proved by `make test-paths`"
+    assert switches == "test-switches: has not run here; vpp and snabb are proved by `make test-switches`"
     (tmp_path / "icbench").mkdir(exist_ok=True)
     (tmp_path / "icbench/paths.stamp").write_text("PASS|2026-11-21T13:00:00Z|97|abc1234\n")
     assert pytest_report_header()[1] == "test-paths: PASS at 2026-11-21T13:00:00Z on abc1234, in 97 s"
 
 
-@pytest.mark.parametrize("name", ["test-sriov.sh", "sriov/guest.sh", "sriov/init", "setup/debian.sh"])
+@pytest.mark.parametrize(
+    "name", ["test-sriov.sh", "test-switches.sh", "sriov/guest.sh", "sriov/init", "setup/debian.sh"]
+)
 def test_scripts_are_shell(name: str) -> None:
     subprocess.run(["bash", "-n", ROOT / "scripts" / name], check=True)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +21,9 @@ from pytest_icbench.wording import counted
 #: Seconds within which a switch has to report how busy it is. No endpoint is read in that time.
 SAMPLE_S = 1.0
 _STOP_S = 2.0
+#: Lines of a log in a message, and of the stack after them.
+_LOG_LINES, _MOST_FRAMES = 15, 40
+_FRAME = re.compile(r"#\d+ +0x[0-9a-f]{6,}| {5}from /")
 _POLL_S = 0.005
 
 
@@ -88,8 +92,12 @@ class Daemon:
         return stopped_sentence(self.name, self.process.pid)
 
     def evidence(self) -> str:
-        """Returns the end of its log, as additional lines of a message."""
-        tail = self.process.tail()
+        """Returns the end of its log, as additional lines of a message.
+
+        The stack that a program prints as it aborts is left out, because the reason stands before it.
+        """
+        lines = self.process.tail(_LOG_LINES + _MOST_FRAMES).splitlines()
+        tail = "\n".join([line for line in lines if not _FRAME.match(line)][-_LOG_LINES:])
         return f"; the end of its log:\n{tail}" if tail else "; its log is empty"
 
     def late(self, failure: str, timeout_s: float) -> str:

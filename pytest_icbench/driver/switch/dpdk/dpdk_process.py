@@ -28,6 +28,7 @@ from pytest_icbench.host.answers import ANSWER_MAX_BYTES
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import ProcessPlace
 from pytest_icbench.model.endpoint import Endpoint
+from pytest_icbench.model.switch_tree import installed_programs, unpacked_tree
 
 _PROBE_S = 10.0
 
@@ -39,7 +40,7 @@ _TIMEOUT_S = 5.0
 def find_binary(
     session: HostSession, name: str, given: Path | None, candidates: Sequence[str | Path], remedy: str
 ) -> Path:
-    """Returns the user's binary, else the first candidate that exists.
+    """Returns the user's binary, else the first candidate that exists, else the newest in a tree of this host.
 
     Args:
         name: name of the switch in ``--icbench-binary``.
@@ -59,7 +60,19 @@ def find_binary(
         path = shutil.which(candidate)
         if path is not None:
             return Path(path)
+    for program in installed_programs(name):
+        return program
     raise Unsupported(f"{name} is not installed: {remedy}, or name it with --icbench-binary {name}=PATH")
+
+
+def plugin_options(binary: Path) -> list[str]:
+    """Returns EAL's options for DPDK's drivers in a tree of ``icbench get``; empty for any other program.
+
+    Its EAL would look for them only where the package is installed.
+    """
+    tree = unpacked_tree(binary)
+    places = [] if tree is None else sorted(tree.glob("usr/lib/*/dpdk/pmds-*"))
+    return ["-d", str(places[-1])] if places else []
 
 
 def query_version(

@@ -66,7 +66,7 @@ class TestPmd(dpdk_process.PortForwarder):
         self._prompts = False
 
     def binary(self, session: HostSession, given: Path | None) -> Path:
-        remedy = "install it (Debian's package dpdk)"
+        remedy = "run `icbench get dpdk`, or install Debian's package dpdk-dev"
         return dpdk_process.find_binary(session, self.name, given, ["dpdk-testpmd"], remedy)
 
     def needs_with_queues(self, pairs: int, cores: int, queues: int, *, jumbo: bool = False) -> Needs:
@@ -95,6 +95,7 @@ class TestPmd(dpdk_process.PortForwarder):
             *dpdk_process.eal_arguments(
                 main_cpus=spec.service_cpus, worker_cpus=spec.worker_cpus, hugepages_mib=_HUGEPAGES_MIB
             ),
+            *dpdk_process.plugin_options(binary),
             *(f"--vdev={serving_device(spec.port, attachment, spec.queues)}" for attachment in attachments),
             "--",
             "--interactive",

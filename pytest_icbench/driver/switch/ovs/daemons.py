@@ -32,7 +32,7 @@ _THREAD = re.compile(r"^pmd thread .*core_id (\d+)")
 _QUEUE = re.compile(r"^ *port: (\S+) +queue-id: +(\d+) +\((?:enabled|(disabled))\)", re.MULTILINE)
 #: The versions of Open vSwitch and of its DPDK, if it has one.
 _VERSIONS = r"\(Open vSwitch\) (\S+)(?:(?s:.*)^DPDK (\S+))?"
-_REMEDY = "install it (Debian's package openvswitch-switch-dpdk)"
+_REMEDY = "run `icbench get ovs`, or install Debian's package openvswitch-switch-dpdk"
 #: Debian has one daemon with DPDK and one without.
 _DAEMONS = (
     "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk",
@@ -207,7 +207,7 @@ class Installation:
 
 
 def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: bool = True) -> Installation:
-    """Returns the daemon with its tools, preferably of the same prefix.
+    """Returns the daemon with its tools, preferably of the same prefix or build.
 
     Raises Unsupported with the remedy if a file or the needed DPDK is missing, ProvisionError if the daemon hangs.
     """
@@ -216,15 +216,17 @@ def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: b
     version, dpdk = shown[1], shown[2] or ""
     if needs_dpdk and not dpdk:
         raise Unsupported(f"{daemon} was built without DPDK: {_REMEDY}, or name one with it: --icbench-binary ovs=PATH")
-    prefix = daemon.parent.parent
+    # A prefix, a package's, whose daemon is one directory deeper, or a build.
+    above = daemon.parents[1:3]
+    places = [parent / place for parent in above for place in ("bin", "sbin", "ovsdb", "utilities")]
 
     def tool(name: str) -> Path:
-        for candidate in (prefix / "bin" / name, prefix / "sbin" / name, name, f"/usr/sbin/{name}"):
+        for candidate in (*(str(place / name) for place in places), name, f"/usr/sbin/{name}"):
             if path := shutil.which(candidate):
                 return Path(path)
         raise Unsupported(f"{name} of Open vSwitch is not installed: install it (Debian's package openvswitch-switch)")
 
-    for place in (prefix / "share" / "openvswitch", *_SCHEMAS):
+    for place in (*(parent / "share" / "openvswitch" for parent in above), daemon.parent, *map(Path, _SCHEMAS)):
         schema = Path(place, "vswitch.ovsschema")
         if schema.is_file():
             break

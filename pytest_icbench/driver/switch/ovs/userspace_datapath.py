@@ -25,7 +25,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     make_endpoint,
     socket_path,
 )
-from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
+from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S, plugin_options
 from pytest_icbench.driver.switch.ovs.daemons import (
     OvsDaemons,
     find_disabled_queue,
@@ -145,6 +145,8 @@ class OpenVSwitch(DaemonSwitch):
             config = {"pmd-cpu-mask": config["pmd-cpu-mask"]}  # without DPDK
         config = {**config, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
+        if plugins := plugin_options(installation.vswitchd):
+            settings.append(f"other_config:dpdk-extra={_quoted(' '.join([config.get('dpdk-extra', ''), *plugins]))}")
         daemons.vsctl("--no-wait", "init", "--", "set", "Open_vSwitch", ".", *settings)
         # Without PMD threads the main thread forwards, on the worker CPUs.
         daemons.start_switch(None if self._polls else spec.worker_cpus)

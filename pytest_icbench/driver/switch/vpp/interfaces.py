@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 AF_PACKET, _AF_XDP, TAP = "afpacket", "afxdp", "tap"
 #: Port kinds that are kernel interfaces of containers.
 KERNEL_PORTS = (AF_PACKET, _AF_XDP, TAP)
+_REMEDY = "take a VPP with the plugin, or choose another port (--icbench-port)"
 #: VPP's plugin for each kind of port.
 PLUGINS: Mapping[str, str] = MappingProxyType(
     {
@@ -61,15 +62,16 @@ _DEVICES = (("/dev/net/tun", "tun", "CONFIG_TUN"), ("/dev/vhost-net", "vhost_net
 def create_port(client: VppClient, port: str, attachment: Attachment, *, queues: int, mtu: int) -> int:
     """Creates a port; returns the index of its interface. Raises ProvisionError."""
     if port in KERNEL_PORTS:
-        needed = f"port {port} takes: build it with the plugin, or choose another port (--icbench-port)"
+        needed = f"port {port} takes: {_REMEDY}"
         if port == TAP:
             return _create_tap(client, port_name(attachment), needed, mtu)
         return create_kernel_interface(client, port_name(attachment), PLUGINS[port], needed)
     path = str(socket_path(attachment))
     if port == MEMIF:
         return create_memif(client, path, attachment.index + 1, queues=queues)
-    packed = port == VHOST_USER_PACKED
-    reply = client.call("create_vhost_user_if_v2", is_server=True, sock_filename=path, enable_packed=packed)
+    packed, message = port == VHOST_USER_PACKED, "create_vhost_user_if_v2"
+    _check_plugin(client, message, PLUGINS[port], f"port {port} takes: {_REMEDY}")
+    reply = client.call(message, is_server=True, sock_filename=path, enable_packed=packed)
     return int(reply.sw_if_index)
 
 
@@ -82,7 +84,9 @@ def create_memif(
         number: number of the socket, from 1; 0 is VPP's.
         mac: its MAC address; None: VPP chooses.
     """
-    client.call("memif_socket_filename_add_del_v2", is_add=True, socket_id=number, socket_filename=path)
+    message = "memif_socket_filename_add_del_v2"
+    _check_plugin(client, message, PLUGINS[MEMIF], f"port {MEMIF} takes: {_REMEDY}")
+    client.call(message, is_add=True, socket_id=number, socket_filename=path)
     role = {"role": 0 if serves else 1, "mode": 0, "rx_queues": queues, "tx_queues": queues}
     address = {} if mac is None else {"hw_addr": mac}
     return int(client.call("memif_create_v2", **role, **address, id=0, socket_id=number).sw_if_index)

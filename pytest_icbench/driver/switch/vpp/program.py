@@ -20,8 +20,7 @@ BUFFERS = 32768
 BUFFER_BYTES = 2048
 #: Bytes of a buffer besides its data.
 _BUFFER_OVERHEAD_BYTES = 512
-_REMEDY = "build it from its source (docs/reference/switches.md says how) or install FD.io's packages"
-_PACKAGES = "/usr/bin/vpp"
+_REMEDY = "run `icbench get vpp`, or build it by its own documents (what is installed in /opt/vpp is found)"
 #: The first release with vhost-user as a plugin and with all messages used here.
 _OLDEST = (24, 10)
 
@@ -73,7 +72,7 @@ def startup_config(
     workers = f" corelist-workers {','.join(map(str, worker_cpus))}" if worker_cpus else ""
     pages = "default-hugepage" if hugepages else "default"
     return f"""\
-unix {{ nodaemon nosyslog runtime-dir {files.directory} cli-listen {files.cli} }}
+unix {{ nodaemon nosyslog nocolor runtime-dir {files.directory} cli-listen {files.cli} }}
 socksvr {{ socket-name {files.api} }}
 statseg {{ socket-name {files.stats} size 32M page-size 4k }}
 memory {{ main-heap-size 512M main-heap-page-size 4k }}
@@ -84,8 +83,8 @@ plugins {{ plugin default {{ disable }} {enabled} }}
 
 
 def find_program(session: HostSession, given: Path | None = None) -> Path:
-    """Returns the user's binary, or the one on PATH or of FD.io's packages. Raises Unsupported with the remedy."""
-    return dpdk_process.find_binary(session, "vpp", given, ["vpp", _PACKAGES], _REMEDY)
+    """Returns the user's binary, the one on PATH, or that of a tree. Raises Unsupported with the remedy."""
+    return dpdk_process.find_binary(session, "vpp", given, ["vpp", "/usr/bin/vpp"], _REMEDY)
 
 
 def read_version(binary: Path) -> str:

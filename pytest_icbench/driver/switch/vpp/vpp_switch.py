@@ -336,6 +336,17 @@ class Vpp(DaemonSwitch):
             text, self._runtime = self._runtime or self._live().command(_RUNTIME, SAMPLE_S), ""
         return parse_batches(text, _ENTRANCE)
 
+    def pause(self) -> None:
+        """Waits until no worker is held back, then takes every thread off the CPU. Raises ProvisionError.
+
+        VPP answers a message before it releases its workers, and aborts if that takes a second. It answers this one
+        only afterwards.
+        """
+        if self._client is not None and self.fault() is None:
+            with self._naming_death():
+                self._client.call("control_ping")
+        super().pause()
+
     def stop(self) -> None:
         """Ends VPP, restores the uplink and removes the links and their namespace."""
         client, self._client = self._client, None

@@ -245,7 +245,7 @@ def test_what_is_no_open_vswitch_with_dpdk_is_refused(session: Any, host: Host) 
     with pytest.raises(Unsupported, match="is not ovs"):
         OpenVSwitch().probe(session, None)
     host.version = "ovs-vswitchd (Open vSwitch) 3.1.0\n"
-    with pytest.raises(Unsupported, match=r"was built without DPDK: install it .*openvswitch-switch-dpdk"):
+    with pytest.raises(Unsupported, match=r"was built without DPDK: run `icbench get ovs`.*openvswitch-switch-dpdk"):
         OpenVSwitch().probe(session, None)
 
 

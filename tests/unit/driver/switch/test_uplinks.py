@@ -79,7 +79,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     monkeypatch.setattr(links, "create_netns", lambda session, suffix: f"/run/netns/{suffix}")
     monkeypatch.setattr(links, "delete_netns", lambda session, path: found.append(("delete", path)))
-    monkeypatch.setattr(Client, "knows", lambda self, message: message == "af_packet_create_v3")
+    monkeypatch.setattr(Client, "knows", lambda self, message: message != "af_xdp_create_v3")
     return found
 
 

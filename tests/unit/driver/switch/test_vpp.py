@@ -142,6 +142,42 @@ def test_the_end_of_the_process_is_an_error_with_its_log(
         start(session)
 
 
+def test_it_is_stopped_only_when_no_worker_is_held_back(session: Any, client: Client) -> None:
+    switch, _ = start(session)
+    (process,) = session.spawner.processes
+    signals: list[list[int]] = []
+    answer = client.call
+
+    def call(message: str, **words: Any) -> Any:
+        signals.append(list(process.signals))
+        return answer(message, **words)
+
+    client.call = call  # type: ignore[method-assign]
+    switch.pause()
+    assert client.calls[-1][0] == "control_ping"
+    assert (signals, process.signals) == ([[]], [signal.SIGSTOP])
+    switch.resume()
+    process.is_stopped = True  # by somebody else: it would not answer
+    switch.pause()
+    assert len(client.sent("control_ping")) == 1
+
+
+def test_the_reason_of_an_abort_is_shown_instead_of_its_stack(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = [
+        f"#{number:<2} 0x00007f2fa1{number:06x} os_panic + 0x0\n     from /opt/vpp/lib/libvlib.so"
+        for number in range(18)
+    ]
+    log = ["vlib_worker_thread_barrier_release: worker thread deadlock", "received signal SIGABRT, PC 0x1", *frames]
+    switch, _ = start(session)
+    (process,) = session.spawner.processes
+    lines = "\n".join(log).splitlines()
+    monkeypatch.setattr(process, "tail", lambda count=15: "\n".join(lines[-count:]))
+    process.code = -signal.SIGABRT
+    with pytest.raises(ProvisionError) as raised:
+        switch.check()
+    assert str(raised.value).splitlines()[1:] == log[:2]
+
+
 def test_a_path_too_long_is_refused_before_anything_starts(session: Any, tmp_path: Path) -> None:
     deep = tmp_path / ("x" * 100)
     deep.mkdir()

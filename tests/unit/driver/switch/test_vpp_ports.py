@@ -169,13 +169,18 @@ def test_a_kernel_without_vhost_net_is_reported_before_anything_starts(
 
 @pytest.mark.parametrize(
     ("port", "message", "plugin"),
-    [("afxdp", "af_xdp_create_v3", "af_xdp_plugin"), ("tap", "tap_create_v3", "tap_plugin")],
+    [
+        ("afxdp", "af_xdp_create_v3", "af_xdp_plugin"),
+        ("tap", "tap_create_v3", "tap_plugin"),
+        ("memif", "memif_socket_filename_add_del_v2", "memif_plugin"),
+        ("vhost-user-packed", "create_vhost_user_if_v2", "vhost_plugin"),
+    ],
 )
 def test_a_vpp_without_the_plugin_of_a_port_says_so(
     session: Any, client: Client, links: Links, port: str, message: str, plugin: str
 ) -> None:
     client.lacks = message
-    with pytest.raises(ProvisionError, match=rf"no plugin {plugin}\.so, which port {port} takes: build it with"):
+    with pytest.raises(ProvisionError, match=rf"no plugin {plugin}\.so, which port {port} takes: take a VPP with"):
         start(session, port=port)
 
 
