@@ -42,8 +42,13 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     config.addinivalue_line("markers", "icbench_long: a conformance test that takes long: -m 'not icbench_long'")
+    config.addinivalue_line(
+        "markers",
+        "published: the long form of a benchmark, for example that of a publication: left out unless -m published, -k"
+        " or its node id asks for it",
+    )
     if is_any_given(config) or _has_early_hooks(config):
-        _begin(config)
+        _begin(config, early=True)
     if config.getoption("help", False):
         hide_ini_twins(config)
 
@@ -64,11 +69,11 @@ def _has_early_hooks(config: pytest.Config) -> bool:
     return distributes or bool(getattr(config.option, "htmlpath", None))
 
 
-def _begin(config: pytest.Config) -> Collection:
-    """Returns the collection of a session, which the first call begins."""
+def _begin(config: pytest.Config, *, early: bool = False) -> Collection:
+    """Returns the collection of a session, which the first call begins; ``early``: before other plugins configure."""
     from pytest_icbench.plugin.collecting import begin
 
-    return begin(config, _start)
+    return begin(config, _start, early=early)
 
 
 def _start(collection: Collection) -> RunningSession:

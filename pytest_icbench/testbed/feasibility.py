@@ -34,7 +34,11 @@ from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
 from pytest_icbench.testbed.candidate_catalogue import Candidates
 from pytest_icbench.testbed.cpu_placement import add_noisy_neighbour, join_placements, plan, plan_given, resolve_auto
 from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand
-from pytest_icbench.testbed.noisy_neighbour_load import explain_no_isolation, noisy_neighbour_cpus
+from pytest_icbench.testbed.noisy_neighbour_load import (
+    explain_missing_program,
+    explain_no_isolation,
+    noisy_neighbour_cpus,
+)
 from pytest_icbench.testbed.probe import explain_missing_kind, find_refusal, probe, probe_application
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
 from pytest_icbench.testbed.remote.uplinks import check_uplink, find_uplinks
@@ -235,6 +239,7 @@ class Feasibility:
         self._check_once(self._check_pairs, case.switch, case.path.wires_count)
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
         _refuse(explain_no_isolation(case, placement, self._hosts.session.root))
+        _refuse(explain_missing_program(case.noisy_neighbour))
         _refuse(self._room.shortage(self._memory(case, placement)))
         return placement
 
@@ -242,7 +247,7 @@ class Feasibility:
     def _load_checks(self) -> Mapping[type, Callable[[str], None]]:
         """Checks of the loads that have further requirements on this host, by the load's type."""
         return {
-            Application: partial(self._check_once, probe_application),
+            Application: lambda label: self._check_once(probe_application, label, self.options.node),
             Startup: lambda label: _refuse(explain_missing_kind(label, self._hosts.session)),
         }
 
