@@ -14,8 +14,8 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.startup import FORK, Crowd
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS
 
-#: Time for starting and ending the processes of one launch, in seconds.
-LAUNCH_OVERHEAD_S = 0.45
+#: Time for starting and ending the processes of one launch, in seconds: 0.30 in the demo on a quiet machine.
+LAUNCH_OVERHEAD_S = 0.32
 #: Time for building, checking and closing one rig, in seconds.
 RIG_OVERHEAD_S = 1.5
 #: Number of trials in which a search comes near before it decides, with those of its calibration.

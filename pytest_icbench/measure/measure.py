@@ -16,6 +16,7 @@ from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.strategy.repeat import Strategy
 from pytest_icbench.measure.strategy.search import SearchStrategy
 from pytest_icbench.measure.strategy.sweep import SweepStrategy
+from pytest_icbench.measure.summary.bottleneck import with_full_table
 from pytest_icbench.measure.summary.summarize import summarize
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
@@ -112,6 +113,7 @@ class Measuring:
         measurement = strategy.finish(summarize(case, strategy.settings, gathered, around), around)
         works = by_cpu_allocation(strategy.functions.work, case, gathered.launches, gathered.reference)
         measurement = with_effect(measurement, case, gathered.reference, rig.noisy_neighbour_use)
+        measurement = with_full_table(measurement, works)
         return self._complete(replace(measurement, functions=works))
 
 

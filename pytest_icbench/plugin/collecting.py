@@ -79,10 +79,12 @@ def _check_root(config: pytest.Config) -> None:
 
     It looks for its ini file before it knows the options of plugins.
     """
-    words = config.invocation_params.args
-    paths = {row.option for row in TABLE if row.path}
-    for option, word in pairwise(words):
-        if option in paths and Path(word).exists() and not config.invocation_params.dir.is_relative_to(config.rootpath):
+    here, paths = config.invocation_params.dir, {row.option for row in TABLE if row.path}
+    if config.inipath is not None and here.is_relative_to(config.rootpath):
+        return
+    for option, word in pairwise(map(str, config.invocation_params.args)):
+        path = here / word
+        if option in paths and path.exists() and not path.is_relative_to(here):
             raise UsageError(f"{option} {word}: pytest takes a separate word for a path of tests: {option}={word}")
 
 
@@ -188,11 +190,15 @@ class Collection:
         if self.options.rounds > 1:
             check_rounds(self.options, benchmarks(items), distributed=self.is_worker)
         if self.items and self.is_worker:
-            self._compare_packages()
+            self._check_worker()
 
-    def _compare_packages(self) -> None:
-        """Raises UsageError in a worker whose controller has another package."""
+    def _check_worker(self) -> None:
+        """Raises UsageError in a worker that shares its host with another, or whose controller has another package."""
         workerinput: Mapping[str, Any] = self.config.workerinput  # type: ignore[attr-defined]
+        if workerinput.get("icbench_shares"):
+            raise UsageError(
+                "benchmarks cannot share a host: leave -n out (-n0), or give each worker its own host (--tx ssh=...)"
+            )
         installed, expected = package_version(), workerinput.get("icbench_package", "an older one")
         if installed != expected:
             raise UsageError(

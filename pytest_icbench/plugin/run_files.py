@@ -23,7 +23,7 @@ from pytest_icbench.errors import UsageError
 #: Replaces a name.
 HIDDEN = "HOST"
 #: The plugins that make the writers, by their options.
-_PLUGINS = {"xmlpath": "junitxml", "htmlpath": "html"}
+_PLUGINS = {"xmlpath": ("junitxml",), "htmlpath": ("html", "pytest_html.plugin")}
 #: The hosts of xdist's workers.
 _SSH = re.compile(r"\b(ssh|vagrant_ssh|socket)=[^/\s'\"]+")
 
@@ -79,9 +79,10 @@ class RunFiles:
         """Makes the writers; their plugins looked at the options before a benchmark was collected."""
         manager = self._config.pluginmanager
         before = manager.get_plugins()
-        for option in self._chosen:
-            plugin: Any = manager.get_plugin(_PLUGINS[option])
-            plugin.pytest_configure(self._config)
+        for name in (name for option in self._chosen for name in _PLUGINS[option]):
+            plugin: Any = manager.get_plugin(name)
+            if plugin is not None:
+                plugin.pytest_configure(self._config)
         manager.subset_hook_caller("pytest_sessionstart", before)(session=manager.get_plugin("session"))
 
     def drop(self) -> None:

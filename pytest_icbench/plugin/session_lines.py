@@ -15,6 +15,8 @@ from pytest_icbench.wording import clock, counted
 
 #: A session that takes longer, in seconds, says how it would be shorter.
 LONG_S = 60.0
+#: The budget that a longer session is offered, in seconds.
+BUDGET_S = 300.0
 #: Times that differ by less than this share are one.
 _ALIKE = 0.2
 
@@ -33,7 +35,7 @@ def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmar
         return said
     ways = ["fewer by -k"]
     if any(is_adaptive(benchmark.case, benchmark.settings) for benchmark in planned):
-        ways += ["--icbench-protocol quick"] + ["--icbench-budget 5m"] * (options.budget is None)
+        ways += ["--icbench-protocol quick"] + ["--icbench-budget 5m"] * (options.budget is None and most_s > BUDGET_S)
     return f"{said}; for less: {', '.join(ways)}"
 
 
