@@ -173,7 +173,7 @@ PROTOCOLS: MappingProxyType[str, dict[str, Any]] = MappingProxyType(
         "quick": {"repeats": 6, "warmup_s": 0.1, "duration_s": 0.2, "drain_s": 0.05, "reference": False},
         # A run of a minute, sampled every second, without its first and last sample.
         "thesis": {"duration_s": 60.0, "window_s": 1.0, "skip_s": 1.0, "keep_s": 58.0, "repeats": 1, "drain_s": 2.0},
-        # Such a run, of which 20 s are kept after the first 20.
+        # Such a run, with 20 s kept after the first 20.
         "paper": {"duration_s": 60.0, "window_s": 1.0, "skip_s": 20.0, "keep_s": 20.0, "repeats": 1, "drain_s": 2.0},
     }
 )

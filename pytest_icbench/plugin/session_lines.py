@@ -48,7 +48,7 @@ def left_out_line(testbed: Testbed | None, options: Options, left_out: Sequence[
     said = f"{counted(len(left_out), f'{PUBLISHED} case')} left out"
     if testbed is not None:
         least = estimates(testbed, left_out, options.soak_duration)
-        said += f", of which {sum(seconds > 0 for seconds in least):,} can run here in at least {clock(sum(least))}"
+        said += f"; {sum(seconds > 0 for seconds in least):,} of them take at least {clock(sum(least))} here"
     return f"{said}; they run with: -m {PUBLISHED}"
 
 

@@ -58,7 +58,7 @@ def examine(
     if root.live:
         known = registry.builtin_switches() if switches is None else switches
         findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_distance(), *_switches(known, asked, pf)]
-        findings += [*application_findings(), *_functions(), *noisy_neighbour_findings(), *_scenario_programs()]
+        findings += _programs()
     return findings + disturbances.find_disturbances(root, sample_s)
 
 
@@ -199,8 +199,12 @@ def _workload() -> Iterator[Finding]:
         )
 
 
-def _functions() -> Iterator[Finding]:
-    """Yields the network functions that are a program; those of the kernel and of a switch come with these."""
+def _programs() -> Iterator[Finding]:
+    """Yields the programs of applications, network functions, noisy neighbours and scenarios.
+
+    Functions of the kernel and of a switch come with these.
+    """
+    yield from application_findings()
     session = HostSession.probing(SessionOptions())
     for name in PROGRAMS:
         cls = next(cls for cls in components() if cls.name == name)
@@ -210,10 +214,7 @@ def _functions() -> Iterator[Finding]:
             yield note(f"function {name}", str(error).splitlines()[0])
         else:
             yield success(f"function {name}", version or "can run")
-
-
-def _scenario_programs() -> Iterator[Finding]:
-    """Yields the programs that a scenario calls by itself."""
+    yield from noisy_neighbour_findings()
     if shutil.which("criu") is None:
         yield note("criu", "is not installed: test_checkpoint.py is skipped", "apt install criu")
     else:

@@ -102,7 +102,7 @@ class LoadIndicators:
 
 
 def with_full_table(measurement: Measurement, works: Sequence[FunctionWork] | None) -> Measurement:
-    """Returns a measurement of which a function's full table took most lost frames without another limit."""
+    """Returns a measurement without another limit if a function's full table took most of its lost frames."""
     full, lost = sum(work.table_full or 0 for work in works or ()), measurement.frames.lost or 0
     if not full or full < lost / 2:
         return measurement

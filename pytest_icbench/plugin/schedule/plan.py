@@ -243,7 +243,7 @@ def _reasons(planned: Sequence[Planned]) -> list[str]:
 
 
 def reason_lines(found: Iterable[tuple[str, str]]) -> list[str]:
-    """Returns a line for each reason, wrapped: how many cases it keeps from being measured, and of which switches.
+    """Returns a line for each reason, wrapped: the number of its cases, and their switches.
 
     Args:
         found: node ids of cases, with their reasons.

@@ -19,7 +19,7 @@ from pytest_icbench.testbed import probe
 def test_a_result_without_any_launch_has_the_metric_of_its_application(
     monkeypatch: pytest.MonkeyPatch, app: str, metric: str
 ) -> None:
-    monkeypatch.setattr(probe, "program_versions", lambda _cls: {"redis-server": "7.0"})
+    monkeypatch.setattr(probe, "program_versions", lambda *_: {"redis-server": "7.0"})
     case = Case("veth", Application(app), dimension="application")
     chosen, around = probe.add_application(case, Environment("dedicated", ()))
     assert chosen is not None
