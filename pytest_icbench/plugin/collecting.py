@@ -231,10 +231,14 @@ class CollectionHooks:
         return [] if is_silent else self._collection.header_lines()
 
     def pytest_report_collectionfinish(self, config: pytest.Config) -> list[str]:
-        """Shows how many long forms are left out."""
-        left_out = config.stash.get(LEFT_OUT, [])
-        if not left_out or self._collection.is_worker or config.get_verbosity() < 0:
+        """Shows how many long forms are left out, or that no case is left."""
+        left_out, options = config.stash.get(LEFT_OUT, []), self._collection.options
+        if self._collection.is_worker or config.get_verbosity() < 0:
             return []
+        if not left_out:
+            is_empty = self._collection.collected and bool(options.switch) and not self._collection.items
+            named = " ".join(options.switch)
+            return [f"icbench: no case of {named}: --icbench-switch keeps what tests name, and adds none"] * is_empty
         return [f"icbench: {self._collection.session.describe_left_out(left_out)}"]
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)

@@ -78,14 +78,19 @@ def explain_unmatched(
 
     Args:
         items: the benchmarks of the session.
-        expanded: the ids of all cases, selected or not, by their tests' files. Limits of a directory are checked if all
-            its files were collected, and no option replaces their cases.
+        expanded: the ids of all cases, selected or not, by their tests' files. Limits of a directory are checked if it
+            was collected as a whole, and no option replaces its cases.
     """
     if options.switch or any(getattr(options, row.field) is not None for row in rows(Axes)):
         return
     limits = {item.path.parent: item.stash[BENCHMARK].limits for item in items}
+    collected = [item.config.invocation_params.dir / argument for item in items[:1] for argument in item.config.args]
     for directory, file in limits.items():
-        if file.path is None or not {*directory.glob("test_*.py")} <= expanded.keys():
+        whole = (
+            any(directory.is_relative_to(each) for each in collected)
+            or {*directory.glob("test_*.py")} <= expanded.keys()
+        )
+        if file.path is None or not whole:
             continue
         ids = {id_ for path, found in expanded.items() if path.parent == directory for id_ in found}
         for pattern in file.thresholds.unmatched(ids):

@@ -141,6 +141,13 @@ def test_a_session_says_how_long_it_takes(
     assert any(said in line for line in lines), lines
 
 
+def test_switches_that_no_test_names_are_said(inner: Runner, bench: type[FakeTestbed]) -> None:
+    inner.write(test_x=TESTS)
+    result = inner.run("--icbench-switch=macvlan", "-m", "not published", "-k", "rate")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert any(line.startswith("icbench: no case of macvlan: --icbench-switch keeps") for line in result.outlines)
+
+
 def test_skips_are_listed_by_reason_at_the_end(inner: Runner, bench: type[FakeTestbed]) -> None:
     bench.unsupported = {"ovs": "ovs is not installed: apt install openvswitch-switch-dpdk"}
     inner.write(test_x=TESTS)
