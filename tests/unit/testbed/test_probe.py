@@ -7,6 +7,7 @@ import pytest
 
 from pytest_icbench.driver.application.protocol import Program
 from pytest_icbench.driver.application.redis import Redis
+from pytest_icbench.errors import Unsupported
 from pytest_icbench.measure.summary.gathered import LaunchLog
 from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.case import Case
@@ -36,3 +37,9 @@ def test_a_program_that_does_not_tell_its_version_has_another_tell_it(command: t
         server = client = program
 
     assert probe.program_versions(Silent) == {"true": reported}
+
+
+def test_a_program_that_a_container_does_not_see_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe.shutil, "which", lambda name: f"/opt/bin/{name}")
+    with pytest.raises(Unsupported, match=r"/opt/bin/redis-server, and a container has only /usr: .*node netns"):
+        probe.probe_application("redis", "lxc")
