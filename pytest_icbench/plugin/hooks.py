@@ -8,7 +8,7 @@ runs ``session_hooks``, which imports everything.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -61,6 +61,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     if item.get_closest_marker("icbench") is not None:
         _begin(item.config).adopt(item)
+
+
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    """Names the packaged scenarios to who called pytest in a directory without any test."""
+    found_none = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not terminalreporter.stats
+    if found_none and config.args_source is pytest.Config.ArgsSource.INVOCATION_DIR:
+        terminalreporter.write_line("icbench: no test here; its scenarios: pytest --pyargs pytest_icbench.scenarios")
 
 
 def _has_early_hooks(config: pytest.Config) -> bool:

@@ -141,6 +141,14 @@ def test_a_session_says_how_long_it_takes(
     assert any(said in line for line in lines), lines
 
 
+def test_a_directory_without_tests_gets_the_name_of_the_scenarios(inner: Runner) -> None:
+    result = inner.run("-k", "vpp")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert any("pytest --pyargs pytest_icbench.scenarios" in line for line in result.outlines)
+    inner.write(test_x="def test_plain(): pass")
+    assert not any("icbench" in line for line in inner.run("-k", "vpp").outlines)
+
+
 def test_switches_that_no_test_names_are_said(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=TESTS)
     result = inner.run("--icbench-switch=macvlan", "-m", "not published", "-k", "rate")
