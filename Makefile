@@ -30,7 +30,7 @@ install: ## packages (root, Debian), .venv, the wheel in it; default
 	@scripts/setup.sh
 
 demo: install ## every switch that this host can run, in 2 minutes, results in reports/
-	$(PYTEST) scenarios/test_demo.py -o icbench_run_files=yes $(ARGS)
+	$(PYTEST) scenarios/test_demo.py $(ARGS)
 
 test: install ## lint, C tests, every test that is not slow: packets over every switch here; 6 minutes at most; host tests need root
 	@$(VENV)/bin/python scripts/lanes.py test $(ARGS)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from math import floor, log10
 
@@ -118,7 +119,17 @@ def suggestion(name: str, known: Sequence[str], otherwise: str | None = None) ->
 
     It suggests the nearest known name, or else has ``otherwise``, or the list of known names.
     """
-    close = get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]}?"
+    folded = {one.lower(): one for one in known}
+    near = next(_near(name.lower(), list(folded)), None)
+    if near is not None:
+        return f"; did you mean {folded[near]}?"
     return f"; known are {', '.join(known)}" if otherwise is None else otherwise
+
+
+def _near(name: str, known: Sequence[str]) -> Iterator[str]:
+    """Yields known names that are near to another one, the nearest first: alike, or a part of it (``ovs-dpdk``)."""
+    yield from get_close_matches(name, known, n=1, cutoff=0.8)
+    parts = re.split(r"[^a-z0-9]+", name)
+    yield from (one for one in known if one in parts)
+    yield from (one for one in known if len(one) > 2 and name.startswith(one))
+    yield from get_close_matches(name, known, n=1)

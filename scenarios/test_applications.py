@@ -14,12 +14,13 @@ from pytest_icbench.api import Icbench
 SHORT = {"repeats": 6, "duration": 1.0}
 
 
-@pytest.mark.icbench(switch="all", app=["redis", "nginx", "iperf3"], **SHORT)
+@pytest.mark.icbench(switch="all", app=["redis", "nginx", "iperf3"], protocol="quick", duration=0.5)
 def test_applications(icbench: Icbench) -> None:
     """How many requests, or megabits, per second does an application get over this path?"""
     icbench.gate(icbench.measure())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="all",
     app=["redis:set:c16", "redis:1024B", "memcached", "tls", "iperf3:c4", "iperf3:c16", "iperf3:udp"],
@@ -30,12 +31,14 @@ def test_more_applications(icbench: Icbench) -> None:
     icbench.gate(icbench.measure())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(switch="all", app=["tcp_rr", "udp_rr", "redis_open", "memcached_open", "http_open"], **SHORT)
 def test_response_times_at_a_fixed_rate(icbench: Icbench) -> None:
     """How long do answers take over this path at 2,000 requests per second, from when they were due?"""
     icbench.gate(icbench.measure())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="all",
     app=["netperf", "netperf:udp_rr", "netperf:tcp_crr", "netperf_stream", "netperf_stream:udp"],
@@ -46,6 +49,7 @@ def test_netperf(icbench: Icbench) -> None:
     icbench.gate(icbench.measure())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="all", app=["netpipe:1B", "netpipe", "netpipe:1000B", "netpipe:10000B", "netpipe:100000B"], **SHORT
 )

@@ -8,6 +8,7 @@ import pytest
 from pytest_icbench.api import Icbench
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
     packet_size=[64, 512, 1500],

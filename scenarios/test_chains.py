@@ -16,6 +16,7 @@ LENGTHS = [1, 2, 5, 10, 20, 50]
 BRIEF = [1, 2, 5, 10]
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["veth", "linux-bridge"], functions="acl10", chain=LENGTHS, packet_size=256, rate=["pdr:0.5%", "max"]
 )
@@ -27,6 +28,7 @@ def test_firewalls(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     dimension="latency",
     switch=["veth", "linux-bridge"],
@@ -44,6 +46,7 @@ def test_delay(icbench: Icbench) -> None:
     icbench.gate(icbench.latency())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(switch=["veth", "direct"], functions="cost1000", chain=LENGTHS, rate=["pdr:0.5%", "max"])
 def test_polling(icbench: Icbench) -> None:
     """Functions that poll and cost 1,000 cycles a frame, which share CPUs."""

@@ -14,6 +14,22 @@ from pytest_icbench.api import Icbench
 
 @pytest.mark.icbench(
     switch="linux-bridge",
+    functions="acl10",
+    packet_size=256,
+    pairs=2,
+    burst=1,
+    rate="trace:shift:20k",
+    repeats=1,
+    reference=False,
+)
+def test_in_short(icbench: Icbench) -> None:
+    """A load that moves from pair to pair through two firewalls."""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.published
+@pytest.mark.icbench(
+    switch="linux-bridge",
     functions=["none", "acl10"],
     packet_size=256,
     pairs=2,
@@ -29,6 +45,7 @@ def test_changing_load(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="all",
     functions="acl10",
@@ -45,6 +62,7 @@ def test_changing_load_as_published(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="veth",
     functions="wire",
@@ -63,6 +81,7 @@ def test_functions_come_and_go(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="all",
     functions="wire",

@@ -46,6 +46,7 @@ def test_six_functions_on_one_core(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @on_one_core(12, "18k")
 def test_twelve_functions_on_one_core(icbench: Icbench) -> None:
     """Twelve of them.
@@ -55,6 +56,7 @@ def test_twelve_functions_on_one_core(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @on_one_core(24, "9k")
 def test_24_functions_on_one_core(icbench: Icbench) -> None:
     """24 of them.
@@ -64,6 +66,7 @@ def test_24_functions_on_one_core(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["vpp", "ovs", "linux-bridge"],
     functions="acl10",

@@ -50,6 +50,7 @@ def test_four_costs(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="direct",
     functions=[f"wire:{others}xcost{cycles}" for others in (4, 9, 29) for cycles in (100, 1_000, 10_000)],
@@ -63,6 +64,7 @@ def test_costs_as_published(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="veth",
     functions=["cost20000:cost100000", "cost100000:cost20000"],
@@ -83,6 +85,7 @@ def test_different_shares(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     dimension="latency",
     switch="veth",

@@ -25,9 +25,7 @@ SIZES = [64, 1500]
 APIS = ["udp-mmsg", "dpdk"]
 
 
-@pytest.mark.icbench(
-    switch="all", api=APIS, packet_size=SIZES, repeats=6, warmup=0.1, duration=0.2, drain=0.05, reference=False
-)
+@pytest.mark.icbench(switch="all", api=APIS, packet_size=SIZES, protocol="quick")
 def test_rate(icbench: Icbench) -> None:
     """How many frames per second pass when the sender offers all it can?"""
     icbench.gate(icbench.throughput())
@@ -40,11 +38,7 @@ def test_rate(icbench: Icbench) -> None:
     packet_size=SIZES,
     burst=1,
     rate="10k",
-    repeats=6,
-    warmup=0.1,
-    duration=0.2,
-    drain=0.05,
-    reference=False,
+    protocol="quick",
 )
 def test_round_trip(icbench: Icbench) -> None:
     """How long does a frame take there and back when there is little traffic?"""

@@ -7,14 +7,23 @@ import pytest
 
 from pytest_icbench.api import Icbench
 
+SWITCHES = ["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"]
+
 #: RFC 2544's sizes, and 1500, which the publications use instead of 1518.
 SIZES = [64, 128, 256, 512, 1024, 1280, 1500, 1518]
 #: A measured Snabb's bridge, B a wire.
 MODES = ["default", "wire"]
 
 
+@pytest.mark.icbench(switch=SWITCHES, packet_size=[64, 512], burst=32, protocol="quick")
+def test_by_size_in_short(icbench: Icbench) -> None:
+    """Forwarding rate at maximum offered load of one pair, in a minute."""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.published
 @pytest.mark.icbench(
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    switch=SWITCHES,
     mode=MODES,
     packet_size=SIZES,
     burst=32,
@@ -27,8 +36,9 @@ def test_by_size(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    switch=SWITCHES,
     packet_size=SIZES,
     burst=256,
 )

@@ -23,18 +23,21 @@ FEATURES = ["nat", "acl10", "inspect", "nat+acl10", "nat+acl10+inspect"]
 PUBLISHED = {"direction": "both", "rate": "pdr:0.01%", "search_preset": "icpe2018"}
 
 
-@pytest.mark.icbench(switch="linux-bridge", functions=["route", "nat+acl10+deny30"], function_count=[1, 2, 3, 4])
+@pytest.mark.icbench(
+    switch="linux-bridge", functions=["route", "nat+acl10+deny30"], function_count=[1, 2], protocol="quick"
+)
 def test_side_by_side(icbench: Icbench) -> None:
-    """Total rate of one to four routers, plain and with features: D1 and D4 in short."""
+    """Total rate of one and two routers, plain and with features: D1 and D4 in short."""
     icbench.gate(icbench.throughput())
 
 
-@pytest.mark.icbench(switch="ovs", functions=["wire", "nat"], function_count=[1, 2, 3, 4])
+@pytest.mark.icbench(switch=["ovs", "vpp"], functions=["wire", "nat"], function_count=[1, 2], protocol="quick")
 def test_side_by_side_in_user_space(icbench: Icbench) -> None:
-    """Total rate of one to four functions behind a switch with poll-mode workers: D1 and D4 in short."""
+    """Total rate of one and two functions behind a switch with poll-mode workers: D1 and D4 in short."""
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["ovs", "vpp"],
     switch_cores=2,
@@ -52,6 +55,7 @@ def test_forwarding_as_published(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="vpp",
     switch_cores=[1, 2, 4],
@@ -68,6 +72,7 @@ def test_workers_as_published(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["linux-bridge", "ovs", "vpp"],
     functions=FEATURES,
@@ -84,6 +89,7 @@ def test_features_as_published(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["linux-bridge", "ovs"],
     functions=["police20k", "nat+acl10+police20k", "nat+acl10+police20k+inspect"],
@@ -98,12 +104,15 @@ def test_policers_as_published(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
-@pytest.mark.icbench(switch="linux-bridge", functions=["wire", "route", "acl10"], packet_size=[64, 512, 1518])
+@pytest.mark.icbench(
+    switch="linux-bridge", functions=["wire", "route", "acl10"], packet_size=[64, 1518], protocol="quick"
+)
 def test_one_function(icbench: Icbench) -> None:
     """Rate through one function against packet size: E3 in short."""
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["linux-bridge", "veth", "ovs", "vpp"],
     functions=["none", "wire", "acl10", "route"],
@@ -117,6 +126,7 @@ def test_one_function_as_published(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(switch="ovs", functions="firewall", packet_size=[64, 512, 1518], flows=["1", "1k"])
 def test_connection_tracking(icbench: Icbench) -> None:
     """A stateful firewall against plain switching, which is its reference.
@@ -127,7 +137,10 @@ def test_connection_tracking(icbench: Icbench) -> None:
 
 
 @pytest.mark.icbench(
-    switch="veth", api="raw-mmsg", functions=["route", "acl10", "acl100", "acl1000", "set1000", "firewall"]
+    switch="veth",
+    api="raw-mmsg",
+    functions=["route", "acl10", "acl100", "acl1000", "set1000", "firewall"],
+    protocol="quick",
 )
 def test_rules(icbench: Icbench) -> None:
     """What a rule costs a frame: lists of 10, 100 and 1,000 rules one after the other, a set, and a router alone."""

@@ -13,6 +13,15 @@ from pytest_icbench.api import Icbench
 
 
 @pytest.mark.icbench(
+    dimension="latency", switch="linux-bridge", api="udp", burst=1, rate="2k", noisy_neighbour="cache", protocol="quick"
+)
+def test_in_short(icbench: Icbench) -> None:
+    """Round trips beside a noisy neighbour that empties the caches."""
+    icbench.gate(icbench.latency())
+
+
+@pytest.mark.published
+@pytest.mark.icbench(
     switch="linux-bridge",
     api="udp",
     burst=1,
@@ -30,6 +39,7 @@ def test_noisy_neighbours(icbench: Icbench) -> None:
     icbench.gate(icbench.latency())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="linux-bridge",
     functions=["acl10", "route"],

@@ -7,14 +7,23 @@ import pytest
 
 from pytest_icbench.api import Icbench
 
+SWITCHES = ["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"]
+
 SIZES = [64, 512]
 #: RFC 2544's sizes, and 1500, which the publications use instead of 1518.
 ALL_SIZES = [64, 128, 256, 512, 1024, 1280, 1500, 1518]
 RATES = "1M..1M..20M"
 
 
+@pytest.mark.icbench(switch=SWITCHES, packet_size=64, burst=32, rate=["1M", "4M", "16M"], protocol="quick")
+def test_in_short(icbench: Icbench) -> None:
+    """One pair, at a low, a middle and a high load."""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.published
 @pytest.mark.icbench(
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    switch=SWITCHES,
     packet_size=SIZES,
     burst=32,
     rate=RATES,
@@ -27,6 +36,7 @@ def test_received_against_offered(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["linux-bridge", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
     mode="wire",
@@ -42,8 +52,9 @@ def test_received_against_offered_by_burst(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    switch=SWITCHES,
     packet_size=ALL_SIZES,
     burst=32,
     rate="mfr",

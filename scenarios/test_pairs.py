@@ -7,9 +7,18 @@ import pytest
 
 from pytest_icbench.api import Icbench
 
+SWITCHES = ["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"]
 
+
+@pytest.mark.icbench(switch=SWITCHES, packet_size=64, pairs=[1, 2], burst=32, protocol="quick")
+def test_two_pairs_in_short(icbench: Icbench) -> None:
+    """Total rate of one and of two pairs."""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.published
 @pytest.mark.icbench(
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    switch=SWITCHES,
     packet_size=[64, 128, 256, 512, 1024, 1280, 1500],
     pairs=[1, 2, 4],
     burst=32,

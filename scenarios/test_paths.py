@@ -20,6 +20,25 @@ MODES = ["default", "vepa", "skb", "peer"]
 USER_SPACE = ["afpacket", "afxdp", "afxdp-nonpmd", "tap"]
 
 
+@pytest.mark.icbench(switch=KERNEL, packet_size=64, protocol="quick")
+def test_rate_in_short(icbench: Icbench) -> None:
+    """How many frames per second does a socket get through each path of the kernel?"""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(dimension="latency", switch=KERNEL, packet_size=64, burst=4, rate="1k", protocol="quick")
+def test_round_trip_in_short(icbench: Icbench) -> None:
+    """How long does a frame of a socket take there and back over each of them?"""
+    icbench.gate(icbench.latency())
+
+
+@pytest.mark.icbench(switch=["ovs", "vpp"], port=USER_SPACE, api="udp-mmsg", packet_size=64, protocol="quick")
+def test_user_space_in_short(icbench: Icbench) -> None:
+    """How many frames per second does a socket get through a switch in user space?"""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.published
 @pytest.mark.icbench(switch=KERNEL, mode=MODES, packet_size=SIZES, repeats=6, warmup=0.1, duration=0.3, drain=0.2)
 def test_rate(icbench: Icbench) -> None:
     """How many frames per second does a socket get through each path of the kernel?
@@ -29,6 +48,7 @@ def test_rate(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     dimension="latency",
     switch=KERNEL,
@@ -46,6 +66,7 @@ def test_round_trip(icbench: Icbench) -> None:
     icbench.gate(icbench.latency())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["ovs", "vpp"],
     port=USER_SPACE,
@@ -61,6 +82,7 @@ def test_rate_over_user_space(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     dimension="latency",
     switch=["ovs", "vpp"],
@@ -79,6 +101,7 @@ def test_round_trip_over_user_space(icbench: Icbench) -> None:
     icbench.gate(icbench.latency())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["direct", "veth"],
     port="all",

@@ -7,10 +7,19 @@ import pytest
 
 from pytest_icbench.api import Icbench
 
+SWITCHES = ["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"]
 
+
+@pytest.mark.icbench(dimension="latency", switch=SWITCHES, packet_size=64, burst=[4, 32], rate="1k", protocol="quick")
+def test_in_short(icbench: Icbench) -> None:
+    """A thousand frames a second, in bursts of 4 and of 32."""
+    icbench.gate(icbench.latency())
+
+
+@pytest.mark.published
 @pytest.mark.icbench(
     dimension="latency",
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    switch=SWITCHES,
     packet_size=[64, 128, 256, 512, 1024, 1280, 1500],
     burst=[4, 32, 128],
     rate="1k",
@@ -23,9 +32,10 @@ def test_by_size_and_burst(icbench: Icbench) -> None:
     icbench.gate(icbench.latency())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     dimension="latency",
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    switch=SWITCHES,
     packet_size=[64, 1500],
     burst=32,
     rate=["pdr:0.5%*0.1", "pdr:0.5%*0.5", "pdr:0.5%*0.9"],

@@ -14,6 +14,33 @@ from pytest_icbench.api import Icbench
 
 @pytest.mark.icbench(
     switch=["linux-bridge", "ovs"],
+    functions="firewall+table2M",
+    flows=["16k", "new"],
+    api=["raw-mmsg", "dpdk"],
+    protocol="quick",
+)
+def test_new_sessions_in_short(icbench: Icbench) -> None:
+    """The rate of frames of known sessions, and that of new ones."""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    switch=["linux-bridge", "ovs"],
+    functions="firewall+table10k",
+    flows="new",
+    api=["raw-mmsg", "dpdk"],
+    rate="50k",
+    protocol="quick",
+    duration=0.5,
+)
+def test_full_table_in_short(icbench: Icbench) -> None:
+    """What passes once a table of 10,000 sessions is full."""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.published
+@pytest.mark.icbench(
+    switch=["linux-bridge", "ovs"],
     functions=["firewall+table2M", "nat+table2M"],
     flows=["16k", "new"],
     api=["raw-mmsg", "dpdk"],
@@ -24,6 +51,7 @@ def test_new_and_known_sessions(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["linux-bridge", "ovs"],
     functions=["firewall+table10k", "firewall+table100k"],

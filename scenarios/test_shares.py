@@ -16,6 +16,13 @@ from pytest_icbench.api import Icbench
 DEAR = {"functions": "cost100000", "api": "raw-mmsg", "burst": 8, "rate": "40k", "repeats": 6}
 
 
+@pytest.mark.icbench(switch="veth", cpu_share=[50, 70], warmup=0.8, duration=0.5, drain=1, **{**DEAR, "repeats": 3})
+def test_two_shares(icbench: Icbench) -> None:
+    """The error of the goodput against the share, with equal and unequal ones, in a minute."""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["veth", "linux-bridge"],
     cpu_share=[50, 30, 70],
@@ -32,6 +39,7 @@ def test_shares(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="veth",
     cpu_share=[50, 70, 30],
@@ -48,6 +56,7 @@ def test_shares_in_short(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="veth",
     cpu_quota=["50:50", "20:60"],
@@ -61,6 +70,7 @@ def test_caps(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="veth",
     functions=["wire", "cost1000", "cost10000", "cost1000+noyield"],
@@ -78,6 +88,7 @@ def test_yields(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["testpmd", "ovs"],
     functions=["wire+ring128", "wire+ring1024"],
@@ -91,6 +102,7 @@ def test_rings(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="ovs",
     functions=["wire+ring128", "wire+ring1024"],

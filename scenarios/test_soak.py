@@ -7,9 +7,18 @@ import pytest
 
 from pytest_icbench.api import Icbench
 
+SWITCHES = ["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"]
 
+
+@pytest.mark.icbench(switch=SWITCHES, packet_size=64, burst=32, rate="100k", measure="soak", soak_duration=5)
+def test_losses_in_short(icbench: Icbench) -> None:
+    """Five seconds of a load that every path carries. When were frames lost, and how many?"""
+    icbench.gate(icbench.soak())
+
+
+@pytest.mark.published
 @pytest.mark.icbench(
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    switch=SWITCHES,
     packet_size=64,
     burst=32,
     rate="100k",
@@ -20,9 +29,10 @@ def test_losses(icbench: Icbench) -> None:
     icbench.gate(icbench.soak())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     dimension="latency",
-    switch=["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"],
+    switch=SWITCHES,
     packet_size=64,
     burst=1,
     rate="1k",

@@ -21,6 +21,7 @@ def test_startup(icbench: Icbench) -> None:
     icbench.gate(icbench.measure())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(startup=["netns:200:100ms", "netns:200:25ms", "netns:200:10ms", "lxc:100:100ms", "lxc:100:25ms"])
 def test_startup_just_in_time(icbench: Icbench) -> None:
     """How long does a new client wait whose first frame creates its container?
@@ -30,6 +31,7 @@ def test_startup_just_in_time(icbench: Icbench) -> None:
     icbench.gate(icbench.measure())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(startup=["fork:1000", "netns:1000", "lxc:300", "oci:300"])
 def test_startup_of_a_thousand(icbench: Icbench) -> None:
     """The same up to the published number of containers, or as many as two CPUs start within a minute.

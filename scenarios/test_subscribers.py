@@ -15,6 +15,24 @@ from pytest_icbench.api import Icbench
 @pytest.mark.icbench(
     switch="veth",
     functions="subscribers100+firewall+acl10",
+    active=[1, 50],
+    api="raw-mmsg",
+    packet_size=1518,
+    burst=8,
+    rate="10Mbit",
+    repeats=3,
+    duration=0.5,
+    reference=False,
+)
+def test_in_short(icbench: Icbench) -> None:
+    """Total rate and fairness of one and of fifty active clients."""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.published
+@pytest.mark.icbench(
+    switch="veth",
+    functions="subscribers100+firewall+acl10",
     active=[1, 10, 50, 100],
     api="raw-mmsg",
     packet_size=1518,
@@ -31,6 +49,7 @@ def test_active_clients(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     dimension="latency",
     switch="veth",
@@ -51,6 +70,7 @@ def test_round_trips(icbench: Icbench) -> None:
     icbench.gate(icbench.latency())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch="veth",
     functions="subscribers1000+firewall+acl10",
@@ -68,6 +88,7 @@ def test_a_thousand_subscribers(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     dimension="latency",
     switch="veth",

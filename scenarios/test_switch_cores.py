@@ -8,6 +8,13 @@ import pytest
 from pytest_icbench.api import Icbench
 
 
+@pytest.mark.icbench(switch=["testpmd", "ovs", "vpp"], packet_size=64, pairs=2, switch_cores=[1, 2], protocol="quick")
+def test_in_short(icbench: Icbench) -> None:
+    """Total rate of two pairs over one core and over two."""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.published
 @pytest.mark.icbench(switch=["testpmd", "ovs", "vpp"], packet_size=[64, 1500], pairs=4, switch_cores=[1, 2, 4])
 def test_by_cores(icbench: Icbench) -> None:
     """Total rate of four pairs over one, two and four cores; four cores have a sender each.
@@ -17,6 +24,7 @@ def test_by_cores(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(
     switch=["testpmd", "ovs", "vpp"],
     functions="cost1000",

@@ -10,6 +10,7 @@ from pytest_icbench.api import Icbench
 SWITCHES = ["linux-bridge", "direct", "basicfwd", "testpmd", "ovs", "vpp", "snabb", "sriov"]
 
 
+@pytest.mark.published
 @pytest.mark.icbench(switch=SWITCHES, packet_size=64, rate="max")
 def test_flat_out(icbench: Icbench) -> None:
     """testpmd, and others in its place, between two virtio ports.
@@ -19,6 +20,7 @@ def test_flat_out(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.published
 @pytest.mark.icbench(switch=SWITCHES, packet_size=64, rate="1M..1M..16M")
 def test_received_against_offered(icbench: Icbench) -> None:
     """Where does the received rate stop following the offered one?

@@ -81,7 +81,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     # The ids of a single file outside of the root directory would lack its name.
     # Without a root directory pytest takes one somewhere in the installation. The pytest files of projects around it,
     # or around the current directory, would change what is measured.
-    options = ["--rootdir=.", "-c", os.devnull, f"--confcutdir={directory}", "-o", "icbench_run_files=yes", *others]
+    options = ["--rootdir=.", "-c", os.devnull, f"--confcutdir={directory}", *others]
     # Pytest cannot rewrite the assertions of this package, because it is imported already. It has no assertions.
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     return int(pytest.main([str(directory), *options, *arguments.others]))

@@ -134,7 +134,7 @@ def report(arguments: argparse.Namespace) -> int:
 
     Raises UsageError and DamagedData.
     """
-    runs = [read_run(Path(directory)) for directory in arguments.runs]
+    runs = [read_run(Path(run)) for run in arguments.runs]
     if not any(run.results or run.tests for run in runs):
         raise UsageError(f"{arguments.runs[0]} has no result yet: nothing was written")
     whole = [item for run in runs for item in recompute(run)]

@@ -139,8 +139,8 @@ class Options(Axes):
     protocol: str | None = option(
         TIME,
         "NAME",
-        "measure and discard as a publication did: thesis (a minute, without the first and last second) or paper"
-        " (a minute, 20 seconds of it after the first 20); single options still win",
+        "quick (6 launches of 0.2 s without a reference link), or as a publication: thesis (a minute, without the first"
+        " and last second) or paper (a minute, 20 seconds of it after the first 20); single options still win",
         values.one_of(*PROTOCOLS),
         setting="protocol",
     )
@@ -415,8 +415,9 @@ class Options(Axes):
     run_files: bool = flag(
         REPORTS,
         "write junit.xml, and report.html with pytest-html, into the run's directory unless --junitxml or --html say"
-        " otherwise",
+        " otherwise (default: yes)",
         ini_only=True,
+        default=True,
     )
     benchmark: bool = flag(
         REPORTS,

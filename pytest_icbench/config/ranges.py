@@ -28,14 +28,23 @@ MAX_RATE_PPS = 1_000_000_000
 #: Longer than any sensible SPEC, and a bound for what a message quotes.
 _MAX_DIGITS = 15
 
+#: Other ways to write a range.
+_RANGE = re.compile(r"(?P<first>\d+[kM]?)(?:-|:|\.\.)(?P<last>\d+[kM]?)", re.ASCII)
 _NUMBER = re.compile(r"(?P<digits>\d+(?:\.\d+)?|\.\d+)(?P<suffix>[kM]?)", re.ASCII)
 
 
 _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s,])+""")
 
 
-def split_words(text: str) -> list[str]:
-    """Splits a text at blanks and commas, but not within quotes, which are removed."""
+def split_words(text: str, where: str) -> list[str]:
+    """Splits a text at blanks and commas, but not within quotes, which are removed.
+
+    Raises:
+        UsageError: a comma has nothing on one side.
+    """
+    parts = [part.strip() for part in re.sub(r"""'[^']*'|"[^"]*\"""", "x", text).split(",")]
+    if any(parts) and not all(parts):
+        raise UsageError(f"{where}: '{_quote(text)}' has a comma with no value on one side; leave the comma out")
     return [re.sub(r"""'([^']*)'|"([^"]*)\"""", r"\1\2", word) for word in _WORD.findall(text)]
 
 
@@ -52,7 +61,7 @@ def parse_spec(
     Raises:
         UsageError: one sentence that names ``where`` and the part that is wrong.
     """
-    tokens = split_words(text) if isinstance(text, str) else list(text)
+    tokens = split_words(text, where) if isinstance(text, str) else list(text)
     if not tokens:
         raise UsageError(f"{where}: no value given; write a list (64 512) or a sequence (64..32..256)")
     values: dict[int, None] = {}
@@ -78,7 +87,7 @@ def parse_spec(
 
 def parse_words(text: str, where: str) -> tuple[str, ...]:
     """Returns names separated by blanks or commas, each once. Raises UsageError if there is none."""
-    words = tuple(dict.fromkeys(text.replace(",", " ").split()))
+    words = tuple(dict.fromkeys(split_words(text, where)))
     if not words:
         raise UsageError(f"{where}: no value given; write names separated by blanks or commas")
     return words
@@ -106,7 +115,9 @@ def _long(first: str, step: str, last: str, where: str) -> range:
 def _short(token: str, where: str) -> range:
     parts = token.split("..")
     if len(parts) != 3 or not all(parts):
-        raise UsageError(f"{where}: '{_quote(token)}' is not a sequence; write it as from..step..to (64..32..256)")
+        raise UsageError(
+            f"{where}: '{_quote(token)}' is not a sequence; write it as from..step..to ({_as_sequence(token)})"
+        )
     first, step, last = (_number(part, where) for part in parts)
     return _sequence(first, step, last, token, where)
 
@@ -125,6 +136,8 @@ def _sequence(first: int, step: int, last: int, text: str, where: str) -> range:
 
 def _number(text: str, where: str) -> int:
     match = _NUMBER.fullmatch(text)
+    if match is None and _RANGE.fullmatch(text) is not None:
+        raise UsageError(f"{where}: '{_quote(text)}' is no sequence; write from..step..to ({_as_sequence(text)})")
     if match is None or len(match["digits"]) > _MAX_DIGITS:
         raise UsageError(
             f"{where}: '{_quote(text)}' is not a number; write whole numbers, also with k or M (64, 500k, 1.5M)"
@@ -133,6 +146,12 @@ def _number(text: str, where: str) -> int:
     if value != int(value):
         raise UsageError(f"{where}: '{_quote(text)}' is not a whole number")
     return int(value)
+
+
+def _as_sequence(text: str) -> str:
+    """Returns what was probably meant by another way to write a range, as a sequence in steps of its first value."""
+    match = _RANGE.fullmatch(text)
+    return "64..32..256" if match is None else f"{match['first']}..{match['first']}..{match['last']}"
 
 
 def _quote(text: str) -> str:

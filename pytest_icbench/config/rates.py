@@ -57,7 +57,7 @@ def parse_rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
             named.append(rate)
         return -1 - named.index(rate)  # below every number of frames
 
-    words = _words(text)
+    words = _words(text, where)
     try:
         numbers = parse_spec(words, where, word=word)
     except UsageError as error:
@@ -66,14 +66,14 @@ def parse_rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
     return tuple(Rate(value) if value >= 0 else named[-1 - value] for value in numbers)
 
 
-def _words(text: str) -> list[str]:
+def _words(text: str, where: str) -> list[str]:
     """Splits rates. A line that is the name of a trace's file is one, whatever blanks and commas it has."""
     words: list[str] = []
     for line in map(str.strip, text.splitlines()):
         if line.startswith(PREFIX) and _is_file(line.removeprefix(PREFIX)):
             words.append(line)
         else:
-            words += (word if word.startswith(PREFIX) else without_pps(word) for word in split_words(line))
+            words += (word if word.startswith(PREFIX) else without_pps(word) for word in split_words(line, where))
     return words
 
 

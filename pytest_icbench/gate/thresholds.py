@@ -16,6 +16,7 @@ A key is ``min_`` or ``max_`` and the name of a result, or about the baseline (`
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from fnmatch import translate
 from math import isfinite
@@ -76,6 +77,12 @@ class Thresholds:
     def margins(self, *ids: str) -> Margins:
         """Returns the margins of a case against its baseline; tables are chosen as in ``for_case``."""
         return Margins({key: value for table in self._matching(ids) for key, value in table.margins})
+
+    def unmatched(self, ids: Collection[str]) -> list[str]:
+        """Returns the patterns that match none of these ids."""
+        alone = {self.tables[place].pattern for pattern, place in self._plain.items() if pattern not in ids}
+        wild = {self.tables[place].pattern for place, pattern in self._wild if not any(map(pattern.match, ids))}
+        return [table.pattern for table in self.tables if table.pattern in alone | wild]
 
 
 def load(path: Path) -> Thresholds:

@@ -24,6 +24,7 @@ from pytest_icbench.measure.repetition import Part
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.side_by_side import measure_side_by_side, with_comparison
 from pytest_icbench.measure.soak import with_losses
+from pytest_icbench.measure.summary.bottleneck import with_full_table
 from pytest_icbench.measure.summary.recorded import Recorded
 from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.case import Case
@@ -184,7 +185,7 @@ class Measuring:
         )
         works = by_cpu_allocation(strategy.functions.work, case, gathered.launches, gathered.reference)
         measurement = with_effect(measurement, case, gathered.reference, rig.noisy_neighbour_use)
-        return self._complete(replace(measurement, functions=works))
+        return self._complete(with_full_table(replace(measurement, functions=works)))
 
 
 def measure_versions(
@@ -212,7 +213,7 @@ def recomputed(whole: Measurement) -> Measurement:
     kind = whole.figures.kind
     measurement = (METHODS.get(kind) or OWN_METHODS[kind]).recompute(recorded)
     # Its launches were valid by the rules of their version. No window has the counters of functions.
-    measurement = replace(measurement, rules=whole.rules, functions=whole.functions)
+    measurement = with_full_table(replace(measurement, rules=whole.rules, functions=whole.functions))
     measurement = with_effect(measurement, recorded.case, recorded.reference, _use(whole.frames.noisy_neighbour))
     if whole.frames.loss_events is not None:
         measurement = with_losses(measurement)

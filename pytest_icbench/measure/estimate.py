@@ -12,8 +12,8 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS
 
-#: Time for starting and ending the processes of one launch, in seconds.
-LAUNCH_OVERHEAD_S = 0.45
+#: Time for starting and ending the processes of one launch, in seconds: 0.30 in the demo on a quiet machine.
+LAUNCH_OVERHEAD_S = 0.32
 #: Time for building, checking and closing one rig, in seconds.
 RIG_OVERHEAD_S = 1.5
 #: Launches of a case, and of its reference link, before the two change places over two hosts: they take turns at the

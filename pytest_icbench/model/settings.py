@@ -166,12 +166,14 @@ class Settings:
         return asdict(self)
 
 
-#: Settings of the experiments that scenarios reproduce: one run of a minute each, sampled every second.
+#: Settings by name: of a first look, and of the experiments that scenarios reproduce.
 PROTOCOLS: MappingProxyType[str, dict[str, Any]] = MappingProxyType(
     {
-        # First and last samples discarded.
+        # The least whose intervals say something. scenarios/test_demo.py has what the lengths rest on.
+        "quick": {"repeats": 6, "warmup_s": 0.1, "duration_s": 0.2, "drain_s": 0.05, "reference": False},
+        # A run of a minute, sampled every second, without its first and last sample.
         "thesis": {"duration_s": 60.0, "window_s": 1.0, "skip_s": 1.0, "keep_s": 58.0, "repeats": 1, "drain_s": 2.0},
-        # First 20 s discarded, 20 s kept.
+        # Such a run, with 20 s kept after the first 20.
         "paper": {"duration_s": 60.0, "window_s": 1.0, "skip_s": 20.0, "keep_s": 20.0, "repeats": 1, "drain_s": 2.0},
     }
 )

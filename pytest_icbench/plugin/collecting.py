@@ -7,18 +7,28 @@ The module imports what collecting needs. What measures and reports is imported 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options, check_directories, from_config
 from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
-from pytest_icbench.plugin.items import arrange, benchmarks, check_rounds, is_benchmark, parametrize
+from pytest_icbench.plugin.items import (
+    LEFT_OUT,
+    Benchmark,
+    arrange,
+    benchmarks,
+    check_rounds,
+    is_benchmark,
+    parametrize,
+)
 from pytest_icbench.plugin.pytest_benchmark import adopt, is_asked_for
 from pytest_icbench.plugin.run_files import RunFiles, is_distributed
 from pytest_icbench.plugin.usage import REFUSAL, refuse_forks, usage_errors
@@ -38,6 +48,9 @@ class RunningSession(Protocol):
     def check_budget(self, items: Sequence[pytest.Item]) -> None:
         """Raises UsageError if the time does not suffice for the cases."""
 
+    def describe_left_out(self, left_out: Sequence[Benchmark]) -> str:
+        """Returns a line on the long forms that a session leaves out."""
+
     def start_test(self, item: pytest.Item, case: Case) -> Icbench:
         """Returns the fixture ``icbench`` of a test."""
 
@@ -45,16 +58,34 @@ class RunningSession(Protocol):
         """Takes the report of a phase of a test."""
 
 
-def begin(config: pytest.Config, start: Callable[[Collection], RunningSession]) -> Collection:
+def begin(config: pytest.Config, start: Callable[[Collection], RunningSession], *, early: bool) -> Collection:
     """Returns the collection of a session. The first call reads the options; it raises ``pytest.UsageError``.
 
     Args:
         start: starts the session that runs the benchmarks.
+        early: whether other plugins are going to read their options.
     """
     if _COLLECTION not in config.stash:
         with usage_errors():
-            config.stash[_COLLECTION] = Collection(config, from_config(config), start)
+            _check_root(config)
+            collection = config.stash[_COLLECTION] = Collection(config, from_config(config), start)
+            if not early:
+                collection.files.start_writers()
     return config.stash[_COLLECTION]
+
+
+def _check_root(config: pytest.Config) -> None:
+    """Raises UsageError if pytest took the path of an option of ours for that of tests, and so found another root.
+
+    It looks for its ini file before it knows the options of plugins.
+    """
+    here, paths = config.invocation_params.dir, {row.option for row in TABLE if row.path}
+    if config.inipath is not None and here.is_relative_to(config.rootpath):
+        return
+    for option, word in pairwise(map(str, config.invocation_params.args)):
+        path = here / word
+        if option in paths and path.exists() and not path.is_relative_to(here):
+            raise UsageError(f"{option} {word}: pytest takes a separate word for a path of tests: {option}={word}")
 
 
 class Collection:
@@ -62,6 +93,7 @@ class Collection:
 
     Attributes:
         collected: whether a marked test was seen.
+        expanded: the ids of all cases by their tests' files, before any is deselected.
         items: the benchmarks, once they are collected.
         switches: all switches by name.
         configs: the user's configurations of switches and candidates.
@@ -77,6 +109,7 @@ class Collection:
         self.config = config
         self.options = options
         self.collected = False
+        self.expanded: dict[Path, set[str]] = {}
         self.items: list[pytest.Item] = []
         self.switches: Mapping[str, type[Switch]] = {}
         self.configs: Mapping[str, SwitchConfig] = {}
@@ -138,7 +171,8 @@ class Collection:
     def parametrize(self, metafunc: pytest.Metafunc) -> None:
         """Gives a marked test its cases. Raises CollectError for a mistake in the marker."""
         self.collected = True
-        parametrize(metafunc, self.options)
+        ids = self.expanded.setdefault(metafunc.definition.path, set())
+        ids.update(id_ for case in parametrize(metafunc, self.options) for id_ in case.ids)
 
     def adopt(self, item: pytest.Item) -> None:
         """Gives a marked item to pytest-benchmark, if its table is asked for."""
@@ -158,11 +192,15 @@ class Collection:
         if self.options.rounds > 1:
             check_rounds(self.options, benchmarks(items), distributed=self.is_worker)
         if self.items and self.is_worker:
-            self._compare_packages()
+            self._check_worker()
 
-    def _compare_packages(self) -> None:
-        """Raises UsageError in a worker whose controller has another package."""
+    def _check_worker(self) -> None:
+        """Raises UsageError in a worker that shares its host with another, or whose controller has another package."""
         workerinput: Mapping[str, Any] = self.config.workerinput  # type: ignore[attr-defined]
+        if workerinput.get("icbench_shares"):
+            raise UsageError(
+                "benchmarks cannot share a host: leave -n out (-n0), or give each worker its own host (--tx ssh=...)"
+            )
         installed, expected = package_version(), workerinput.get("icbench_package", "an older one")
         if installed != expected:
             raise UsageError(
@@ -193,6 +231,17 @@ class CollectionHooks:
         """Shows the versions to a user who gave options, even if no benchmark is collected."""
         is_silent = self._collection.is_worker or config.option.collectonly or not self._collection.options.given
         return [] if is_silent else self._collection.header_lines()
+
+    def pytest_report_collectionfinish(self, config: pytest.Config) -> list[str]:
+        """Shows how many long forms are left out, or that no case is left."""
+        left_out, options = config.stash.get(LEFT_OUT, []), self._collection.options
+        if self._collection.is_worker or config.get_verbosity() < 0:
+            return []
+        if not left_out:
+            is_empty = self._collection.collected and bool(options.switch) and not self._collection.items
+            named = " ".join(options.switch)
+            return [f"icbench: no case of {named}: --icbench-switch keeps what tests name, and adds none"] * is_empty
+        return [f"icbench: {self._collection.session.describe_left_out(left_out)}"]
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_html_report_title(self, report: Any) -> None:

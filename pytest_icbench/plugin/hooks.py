@@ -8,7 +8,7 @@ runs ``session_hooks``, which imports everything.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -42,8 +42,13 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     config.addinivalue_line("markers", "icbench_long: a conformance test that takes long: -m 'not icbench_long'")
+    config.addinivalue_line(
+        "markers",
+        "published: the long form of a benchmark, for example that of a publication: left out unless -m published, -k"
+        " or its node id asks for it",
+    )
     if is_any_given(config) or _has_early_hooks(config):
-        _begin(config)
+        _begin(config, early=True)
     if config.getoption("help", False):
         hide_ini_twins(config)
 
@@ -58,17 +63,24 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         _begin(item.config).adopt(item)
 
 
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    """Names the packaged scenarios to who called pytest in a directory without any test."""
+    found_none = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not terminalreporter.stats
+    if found_none and config.args_source is pytest.Config.ArgsSource.INVOCATION_DIR:
+        terminalreporter.write_line("icbench: no test here; its scenarios: pytest --pyargs pytest_icbench.scenarios")
+
+
 def _has_early_hooks(config: pytest.Config) -> bool:
     """Whether a plugin takes part that calls hooks of ours before a test is collected: pytest-xdist or pytest-html."""
     distributes = str(config.getoption("dist", "no")) != "no" or hasattr(config, "workerinput")
     return distributes or bool(getattr(config.option, "htmlpath", None))
 
 
-def _begin(config: pytest.Config) -> Collection:
-    """Returns the collection of a session, which the first call begins."""
+def _begin(config: pytest.Config, *, early: bool = False) -> Collection:
+    """Returns the collection of a session, which the first call begins; ``early``: before other plugins configure."""
     from pytest_icbench.plugin.collecting import begin
 
-    return begin(config, _start)
+    return begin(config, _start, early=early)
 
 
 def _start(collection: Collection) -> RunningSession:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_icbench.config.axes import explain_burst
+from pytest_icbench.config.axes import Axes, explain_burst
+from pytest_icbench.config.axis import rows
 from pytest_icbench.config.capabilities import check_way, remote_misfit, unsupported_reason
 from pytest_icbench.config.cases import (
     Request,
@@ -40,23 +41,26 @@ from pytest_icbench.plugin.third_party import (
     with_applications,
 )
 from pytest_icbench.plugin.usage import refuse_rounds
+from pytest_icbench.wording import counted
 
 if TYPE_CHECKING:  # loaded for a file with limits, or when a test judges: collecting does not need it
     from pytest_icbench.gate.thresholds import Thresholds
 
 #: The name of the parameter.
 PARAMETER = "case"
+#: The mark of a benchmark's long form.
+PUBLISHED = "published"
 
 
 class LimitsFile:
     """The limits of the tests in a file.
 
-    Args:
+    Attributes:
         path: the file with the limits, which is read at once; None without one. Raises UsageError.
     """
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
+        self.path = path
         if path is not None:
             _ = self.thresholds
 
@@ -64,7 +68,33 @@ class LimitsFile:
     def thresholds(self) -> Thresholds:
         from pytest_icbench.gate.thresholds import Thresholds, load
 
-        return Thresholds() if self._path is None else load(self._path)
+        return Thresholds() if self.path is None else load(self.path)
+
+
+def explain_unmatched(
+    items: Sequence[pytest.Item], expanded: Mapping[Path, Collection[str]], options: Options
+) -> Iterator[str]:
+    """Yields a sentence for each pattern of limits that no case of its directory has, which is a slip of the keyboard.
+
+    Args:
+        items: the benchmarks of the session.
+        expanded: the ids of all cases, selected or not, by their tests' files. Limits of a directory are checked if it
+            was collected as a whole, and no option replaces its cases.
+    """
+    if options.switch or any(getattr(options, row.field) is not None for row in rows(Axes)):
+        return
+    limits = {item.path.parent: item.stash[BENCHMARK].limits for item in items}
+    collected = [item.config.invocation_params.dir / argument for item in items[:1] for argument in item.config.args]
+    for directory, file in limits.items():
+        whole = (
+            any(directory.is_relative_to(each) for each in collected)
+            or {*directory.glob("test_*.py")} <= expanded.keys()
+        )
+        if file.path is None or not whole:
+            continue
+        ids = {id_ for path, found in expanded.items() if path.parent == directory for id_ in found}
+        for pattern in file.thresholds.unmatched(ids):
+            yield f'{file.path}: ["{pattern}"] matches none of {counted(len(ids), "case")}'
 
 
 class LimitsFiles:
@@ -122,15 +152,17 @@ class Benchmark:
 
 
 BENCHMARK = pytest.StashKey[Benchmark]()
+#: The long forms of benchmarks that a session leaves out.
+LEFT_OUT = pytest.StashKey[list[Benchmark]]()
 #: Seed of the order of a session's cases; None for that of the files.
 ORDER_SEED = pytest.StashKey[int | None]()
 
 
-def parametrize(metafunc: pytest.Metafunc, options: Options) -> None:
-    """Gives a marked test its cases. Raises CollectError for a mistake in the marker."""
+def parametrize(metafunc: pytest.Metafunc, options: Options) -> list[Case]:
+    """Gives a marked test its cases, and returns them. Raises CollectError for a mistake in the marker."""
     marker = metafunc.definition.get_closest_marker("icbench")
     if marker is None or PARAMETER not in metafunc.fixturenames:
-        return
+        return []
     where = _where(metafunc.definition)
     try:
         request, options = with_applications(metafunc.config, parse_marker(marker.args, marker.kwargs, where), options)
@@ -140,6 +172,7 @@ def parametrize(metafunc: pytest.Metafunc, options: Options) -> None:
     # An empty list would become a skipped item; this one is deselected instead.
     params = [pytest.param(case, id=case.id) for case in cases] or [pytest.param(None, id="none")]
     metafunc.parametrize(PARAMETER, params)
+    return cases
 
 
 def _where(node: pytest.Item) -> str:
@@ -174,18 +207,40 @@ def arrange(
     if marked and not kept:
         named = resolve_switches(options.switch, switches, name_option(options, "switch"))
         check_way(options, [switches[name] for name in named])
-    if dropped := {*marked} - {*kept}:
-        config.hook.pytest_deselected(items=[item for item in marked if item in dropped])
-        items[:] = [item for item in items if item not in dropped]
+    _deselect(config, items, {*marked} - {*kept})
     tests = _MarkedTests(options)
     for item in kept:
         item.stash[BENCHMARK] = _benchmark(parameters[item], tests.of(item), options, switches)
+    left_out = [item for item in kept if _is_left_out(item)]
+    config.stash[LEFT_OUT] = benchmarks(left_out)
+    _deselect(config, items, {*left_out})
     selected = benchmarks(items)
     check_startups(benchmark.case for benchmark in selected)
     configs |= check_functions(options, [(benchmark.case, benchmark.where) for benchmark in selected])
     check_candidates(options, [benchmark.case for benchmark in selected])
     _sort(config, items, options.order)
     return switches, configs
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], dropped: set[pytest.Item]) -> None:
+    """Removes items in place."""
+    if dropped:
+        config.hook.pytest_deselected(items=[item for item in items if item in dropped])
+        items[:] = [item for item in items if item not in dropped]
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    """Whether an item is a long form that neither ``-m``, ``-k``, its node id nor ``--last-failed`` asks for."""
+    if item.get_closest_marker(PUBLISHED) is None:
+        return False
+    option = item.config.option
+    if any(PUBLISHED in (getattr(option, name, None) or "") for name in ("markexpr", "keyword")):
+        return False
+    if getattr(option, "lf", False) and item.config.cache and item.config.cache.get("cache/lastfailed", {}):
+        return False  # pytest keeps only those that failed
+    named = [argument.partition("::")[2] for argument in item.config.args if "::" in argument]
+    name = item.nodeid.partition("::")[2]
+    return not any(name == one or name.startswith((f"{one}[", f"{one}::")) for one in named)
 
 
 def _names_anything(options: Options) -> bool:

@@ -57,7 +57,6 @@ from pytest_icbench.store.run_directory import (
 )
 from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.exchange import Exchange
-from pytest_icbench.testbed.noisy_neighbour_load import check_installed
 from pytest_icbench.testbed.rig_pool import RigPool, Setup, SetupRequest
 from pytest_icbench.testbed.testbed import Testbed
 
@@ -204,11 +203,10 @@ class Run:
     def prepare(self, case: Case) -> None:
         """Checks that this host can run the case, before anything is made for it.
 
-        Raises Unsupported with the reason and its remedy, Invalid if its neighbour cannot be found.
+        Raises Unsupported with the reason and its remedy.
         """
         self.progress.next_case()
         self.testbed.placement(case)
-        check_installed(case)
 
     def measure(self, case: Case, settings: Settings) -> Measurement:
         """Measures a case. Its rigs stay for the next one unless an error occurs.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The files that pytest and pytest-html write about a run: where they are, whether they are, and whom they name.
 
-With the ini value ``icbench_run_files`` these are JUnit XML and an HTML page in the run's directory. Names of hosts are
-hidden in them, and in the run's command line.
+Unless the ini value ``icbench_run_files`` is off, these are JUnit XML and an HTML page in the run's directory. Names of
+hosts are hidden in them, and in the run's command line.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from pytest_icbench.errors import UsageError
 
 #: Replaces a name.
 HIDDEN = "HOST"
+#: The plugins that make the writers, by their options.
+_PLUGINS = {"xmlpath": ("junitxml",), "htmlpath": ("html", "pytest_html.plugin")}
 #: The hosts of xdist's workers.
 _SSH = re.compile(r"\b(ssh|vagrant_ssh|socket)=[^/\s'\"]+")
 
@@ -72,6 +74,16 @@ class RunFiles:
             # One file: its assets would be written before it is known whether the page is.
             option.self_contained_html = True
         return tuple(chosen)
+
+    def start_writers(self) -> None:
+        """Makes the writers; their plugins looked at the options before a benchmark was collected."""
+        manager = self._config.pluginmanager
+        before = manager.get_plugins()
+        for name in (name for option in self._chosen for name in _PLUGINS[option]):
+            plugin: Any = manager.get_plugin(name)
+            if plugin is not None:
+                plugin.pytest_configure(self._config)
+        manager.subset_hook_caller("pytest_sessionstart", before)(session=manager.get_plugin("session"))
 
     def drop(self) -> None:
         """Leaves the files out, since no test will run. A controller of xdist cannot know that yet and keeps them."""

@@ -16,24 +16,25 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.errors import Invalid, ProvisionError, Unsupported
+from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import rights
 from pytest_icbench.host.lock import SessionBusyError
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import is_case
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import WEAK, Verdict
+from pytest_icbench.model.verdict import WEAK
 from pytest_icbench.plugin.collecting import Collection
 from pytest_icbench.plugin.collector import ResultCollector
 from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.gate_setup import check_stored
-from pytest_icbench.plugin.items import BENCHMARK, Benchmark, benchmarks, is_benchmark
+from pytest_icbench.plugin.items import BENCHMARK, Benchmark, benchmarks, explain_unmatched, is_benchmark
 from pytest_icbench.plugin.outcomes import Outcomes, skip
 from pytest_icbench.plugin.repeat import resume_command
 from pytest_icbench.plugin.run import Run, check_root
 from pytest_icbench.plugin.run_files import is_distributed, write_page
 from pytest_icbench.plugin.schedule.plan import count_hosts, make_budget, plan
+from pytest_icbench.plugin.session_lines import forecast_line, left_out_line, write_skips
 from pytest_icbench.plugin.terminal import CaseLines, write_results, write_summaries, write_troubles
 from pytest_icbench.plugin.third_party import find_unused_options
 from pytest_icbench.plugin.usage import describe_error, report_errors
@@ -97,9 +98,12 @@ class Session:
         said = counted(len(cases), "case") + self.lines.expect([case.id for case in cases])
         with report_errors(lambda sentence: lines.append(f"icbench: {sentence.splitlines()[0]}")):
             lines.append(f"icbench: {said}, placement {self._get_testbed().policy}")
+            if not self.options.plan:
+                lines.append(f"icbench: {forecast_line(self._get_testbed(), self.options, self._benchmarks())}")
         lack = rights.explain_missing_rights(Root()) if os.geteuid() == 0 else None
         lines += [] if lack is None else [f"icbench: {lack}"]
-        return lines + [f"icbench: {sentence}" for sentence in find_unused_options(self.options, cases)]
+        slips = explain_unmatched(self._items, self._collection.expanded, self.options)
+        return lines + [f"icbench: {sentence}" for sentence in (*find_unused_options(self.options, cases), *slips)]
 
     def _select(self, items: Sequence[pytest.Item]) -> None:
         """Keeps the selected benchmarks: later plugins may leave some out or skip them (``--benchmark-skip``)."""
@@ -108,10 +112,21 @@ class Session:
 
     def _get_testbed(self) -> Testbed:
         if self._testbed is None:
-            reasons = {benchmark.case: benchmark.unsupported for benchmark in self._benchmarks()}
-            switches, configs = self._collection.switches, self._collection.configs
-            self._testbed = Testbed(switches, self.options, list(reasons), configs, reasons)
+            self._testbed = self._make_testbed(self._benchmarks())
         return self._testbed
+
+    def _make_testbed(self, planned: Sequence[Benchmark]) -> Testbed:
+        """Returns the host as these benchmarks see it."""
+        reasons = {benchmark.case: benchmark.unsupported for benchmark in planned}
+        switches, configs = self._collection.switches, self._collection.configs
+        return Testbed(switches, self.options, list(reasons), configs, reasons)
+
+    def describe_left_out(self, left_out: Sequence[Benchmark]) -> str:
+        """Returns a line on the long forms that a session leaves out."""
+        if not self.config.option.collectonly:
+            with suppress(Exception):  # a line must not end the session; the tests say what is wrong with the host
+                return left_out_line(self._make_testbed(left_out), self.options, left_out)
+        return left_out_line(None, self.options, left_out)
 
     def _benchmarks(self) -> list[Benchmark]:
         return benchmarks(self._items)
@@ -183,8 +198,6 @@ class Session:
             skip(str(error), strict=run.options.strict)
         except ProvisionError as error:  # the second host is out of reach, or a version probe was killed
             pytest.fail(str(error), pytrace=False)
-        except Invalid as error:  # its neighbour cannot be found
-            pytest.fail(f"{Verdict.INVALID}: {error}", pytrace=False)
         icbench = item.stash[FIXTURE] = Icbench(item, benchmark, run)
         return icbench
 
@@ -315,6 +328,8 @@ class Session:
         write_troubles(reporter, self._leftovers, self._unwritten)
         if self._lacks_results:
             reporter.write_line("icbench: no case was measured, so --icbench-require fails the session", red=True)
+        if self.outcomes.outcomes:
+            write_skips(reporter, self.outcomes.skipped, measured=bool(self.results))
         if not self.results:
             return
         write_results(reporter, self.results, self.collector.page, self.directory)

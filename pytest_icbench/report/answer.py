@@ -70,8 +70,12 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
     compared = [*_candidates(results), *(_second_run(results) or _baseline(results))]
     second = sorted({result.run for result in results if result.against and result.run})
     of_run = f" in {printable(second[0])}" if len(second) == 1 else ""
-    # Where versions are compared, one path alone is no contest.
-    ranked = [ranking for ranking in rankings(results) if len(ranking.paths) > 1 or not compared]
+    # Where versions are compared, or functions measured, one path alone is no contest.
+    ranked = [
+        ranking
+        for ranking in rankings(results)
+        if len(ranking.paths) > 1 or not (compared or ranking.paths[0].point.function)
+    ]
     return [
         *compared,
         *_functions(results),
@@ -269,6 +273,12 @@ def _change(result: Result) -> str:
     return f"{text} ({signed_percent(ratio.low)} to {signed_percent(ratio.high)})"
 
 
+def _through(ranking: Ranking) -> str:
+    """Returns the function that all paths of a ranking have; empty without one."""
+    function = ranking.paths[0].point.function
+    return f", through {function}" if function else ""
+
+
 def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
     """Returns the sentence on the comparisons of one kind: the first ones, and who wins how often."""
     if not ranked:
@@ -276,7 +286,10 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
     firsts = first_traffics(result for ranking in ranked for result in ranking.paths)
     chosen = [(ranking, key[2]) for ranking in ranked if (key := _key(ranking.paths[0])) in firsts]
     common = len({load._replace(packet_size=0) for _, load in chosen}) == 1 and not firsts[0][2].load
-    out = [Sentence(f"{lead}, {_frames(load) if common else load.say()}:", _of(ranking)) for ranking, load in chosen]
+    out = [
+        Sentence(f"{lead}, {_frames(load) if common else load.say()}{_through(ranking)}:", _of(ranking))
+        for ranking, load in chosen
+    ]
     if len(ranked) > len(chosen):
         wins = Counter(ranking.winner for ranking in ranked).most_common()
         counts = [f"{count} {'' if name == 'undecided' else 'for '}{name}" for name, count in wins[: _FEW + 1]]

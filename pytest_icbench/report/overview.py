@@ -63,7 +63,7 @@ class Ranking:
 
 
 def rankings(results: Iterable[Result]) -> list[Ranking]:
-    """Ranks the paths of each traffic, dimension, metric and host.
+    """Ranks the paths of each traffic, network function, dimension, metric and host: a policer is no rival of a NAT.
 
     Reference links are no switches and are not ranked. Candidates are judged in pairs with their base. Of two runs only
     the second is ranked.
@@ -73,7 +73,7 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
         for result in contestants(hosts_apart(list(results)))
         if result.switch not in REFERENCES and _value(result) is not None
     ]
-    return [_ranking(group) for group in grouped(ranked, _key).values()]
+    return [_ranking(group) for group in grouped(ranked, lambda one: (_key(one), one.point.function)).values()]
 
 
 def contestants(results: Sequence[Result]) -> list[Result]:
@@ -108,9 +108,10 @@ def _ranking(group: Sequence[Result]) -> Ranking:
     if rivals:
         leads.insert(0, f"equal within {percent(apart or 0.0)}" if tied else _undecided(best, rivals, gains))
     leaders = " and ".join(map(path_of, (best, *rivals)))
+    function = best.point.function
+    qualifiers = (f"through {function}" if function else "", f"{placement} placement" if placement else "")
     return Ranking(
-        question=f"{metric_name}: {key.say()}"
-        + "".join(f", {text}" for text in (f"{placement} placement" if placement else "", state) if text),
+        question=f"{metric_name}: {key.say()}" + "".join(f", {text}" for text in (*qualifiers, state) if text),
         winner=leaders if tied or not rivals else "undecided",
         ranks=tuple(f"{path_of(result)}: {figure_text(result)}" for result in (best, *others)),
         lead="; ".join(filter(None, leads)),

@@ -135,12 +135,16 @@ _FEW, _FEW_FUNCTIONS = 3, 4
 
 
 def lost_by_hop(result: Result) -> str:
-    """Returns the hops at which a chain lost frames, those that lost most first; empty without losses."""
+    """Returns the hops at which a chain lost frames, those that lost most first, or what a function's full table took.
+
+    It is empty without losses.
+    """
     by_hop: Counter[int] = Counter()
     for account in result.frames.chains or ():
         by_hop.update({hop: lost for hop, lost in enumerate(account.lost_by_hop, start=1) if lost})
     if not by_hop:
-        return ""
+        full = sum(work.table_full or 0 for work in result.functions or ())
+        return f"{full:,} frames found no room in a connection table" if full else ""
     hops, ranked = result.point.chain, by_hop.most_common()
     names = [
         f"{f'function {hop} of {hops}' if hop <= hops else 'the receiver'} {lost:,}" for hop, lost in ranked[:_FEW]

@@ -30,8 +30,9 @@ def find_run(text: str, reports: Path) -> Path:
     Raises UsageError for an unknown run.
     """
     for path in (reports / text, Path(text).expanduser()):
-        if (path / FILE_NAME).is_file() or (path / "run.json").is_file():
-            return path.resolve()
+        directory = path.parent if path.name == FILE_NAME else path
+        if (directory / FILE_NAME).is_file() or (directory / "run.json").is_file():
+            return directory.resolve()
     raise UsageError(f"--icbench-resume: there is no run {text!r} below {reports}: name one of its directories")
 
 

@@ -61,10 +61,15 @@ class StoredRun:
 def read_run(directory: Path) -> StoredRun:
     """Reads a run. An incomplete last line, left by a crash, is skipped.
 
+    Args:
+        directory: the run's, or its ``results.jsonl``.
+
     Raises:
         UsageError: the directory is no run, or a file cannot be read.
         DamagedData: a file is damaged; the sentence names file and line.
     """
+    if directory.name == FILE_NAME and directory.is_file():
+        directory = directory.parent
     info, tests = read_info(directory), tuple(read_tests(directory))
     measurements = _read_lines(directory, is_run=info is not None or bool(tests))
     results: dict[int, StoredResult] = {}

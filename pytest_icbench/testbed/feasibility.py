@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -34,7 +35,11 @@ from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
 from pytest_icbench.testbed.candidate_catalogue import Candidates
 from pytest_icbench.testbed.cpu_placement import add_noisy_neighbour, join_placements, plan, plan_given, resolve_auto
 from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand
-from pytest_icbench.testbed.noisy_neighbour_load import explain_no_isolation, noisy_neighbour_cpus
+from pytest_icbench.testbed.noisy_neighbour_load import (
+    explain_missing_program,
+    explain_no_isolation,
+    noisy_neighbour_cpus,
+)
 from pytest_icbench.testbed.probe import explain_missing_kind, find_refusal, probe, probe_application
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
 from pytest_icbench.testbed.remote.uplinks import check_uplink, find_uplinks
@@ -234,7 +239,9 @@ class Feasibility:
             check(case.load.label or "")
         self._check_once(self._check_pairs, case.switch, case.path.wires_count)
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
+        _refuse(self._explain_no_rate(case, placement))
         _refuse(explain_no_isolation(case, placement, self._hosts.session.root))
+        _refuse(explain_missing_program(case.noisy_neighbour))
         _refuse(self._room.shortage(self._memory(case, placement)))
         return placement
 
@@ -242,7 +249,7 @@ class Feasibility:
     def _load_checks(self) -> Mapping[type, Callable[[str], None]]:
         """Checks of the loads that have further requirements on this host, by the load's type."""
         return {
-            Application: partial(self._check_once, probe_application),
+            Application: lambda label: self._check_once(probe_application, label, self.options.node),
             Startup: lambda label: _refuse(explain_missing_kind(label, self._hosts.session)),
         }
 
@@ -439,6 +446,17 @@ class Feasibility:
                 raise Unsupported(f"{component.name} has no processes that could share a CPU, or have a part of it")
             return 1  # they share one CPU, which no other thread has
         return case.pairs * case.chain if component.polls else 0
+
+    def _explain_no_rate(self, case: Case, placement: Placement) -> str | None:
+        """Returns that a function would share its CPU and never give it away; None if it has one, or yields."""
+        threads = Counter((*placement.switch, *placement.local, *placement.functions))
+        greedy = [name for name in dict.fromkeys(case.functions) if not self._component(case, name).yields]
+        if not greedy or case.one_cpu or all(threads[cpu] == 1 for cpu in placement.functions):
+            return None
+        return (
+            f"function {' and '.join(greedy)} never gives its CPU away, and here it would share it with other threads"
+            f" of the case, which then have no rate: take a host with {counted(threads.total() + 1, 'CPU')}"
+        )
 
     def _component(self, case: Case, function: str) -> type[Function]:
         """Returns the component that makes a case's function. Raises Unsupported if none can here."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Collection, Iterator, Mapping
 
-from pytest_icbench.driver.guard import make_switch, node_findings
+from pytest_icbench.driver.function.registry import components
+from pytest_icbench.driver.guard import make_function, make_switch, node_findings
 from pytest_icbench.driver.node import precedence
 from pytest_icbench.driver.node.registry import node_kinds
 from pytest_icbench.driver.switch import registry
 from pytest_icbench.driver.switch.protocol import Switch
-from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.errors import IcbenchError, Unsupported
+from pytest_icbench.driver.workload.executable import REBUILD, workload_path
+from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.host import cpu_usage, disturbances, host_facts, rights
 from pytest_icbench.host.findings import Finding, Level, disturbance, lack, note, success
 from pytest_icbench.host.host_session import HostSession, SessionOptions
@@ -25,8 +27,11 @@ from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.testbed.cpu_placement import plan
+from pytest_icbench.testbed.noisy_neighbour_load import noisy_neighbour_findings
 from pytest_icbench.testbed.probe import application_findings
 
+#: The components of network functions that are a program.
+PROGRAMS = ("suricata", "l3fwd", "ip_pipeline")
 #: Huge pages that a switch and two endpoints take at most, in MiB.
 PLENTY_MIB = 2048
 
@@ -53,7 +58,7 @@ def examine(
     if root.live:
         known = registry.builtin_switches() if switches is None else switches
         findings += [*_root(), *_counters(root), *_nodes(), *_workload(), *_distance(), *_switches(known, asked, pf)]
-        findings += application_findings()
+        findings += _programs()
     return findings + disturbances.find_disturbances(root, sample_s)
 
 
@@ -196,8 +201,30 @@ def _workload() -> Iterator[Finding]:
         yield lack(
             "workload",
             f"{program} was built without DPDK ({version}): it has only the socket applications",
-            "apt install libdpdk-dev, then build it again (make)",
+            f"apt install libdpdk-dev, and {REBUILD}",
         )
+
+
+def _programs() -> Iterator[Finding]:
+    """Yields the programs of applications, network functions, noisy neighbours and scenarios.
+
+    Functions of the kernel and of a switch come with these.
+    """
+    yield from application_findings()
+    session = HostSession.probing(SessionOptions())
+    for name in PROGRAMS:
+        cls = next(cls for cls in components() if cls.name == name)
+        try:
+            version = make_function(cls).probe(session, "").version
+        except (Unsupported, ProvisionError) as error:
+            yield note(f"function {name}", str(error).splitlines()[0])
+        else:
+            yield success(f"function {name}", version or "can run")
+    yield from noisy_neighbour_findings()
+    if shutil.which("criu") is None:
+        yield note("criu", "is not installed: test_checkpoint.py is skipped", "apt install criu")
+    else:
+        yield success("criu", "is installed")
 
 
 def _distance() -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeSpec
 from pytest_icbench.errors import Invalid, ProvisionError
 from pytest_icbench.host.cpu_usage import read_thread_times
+from pytest_icbench.host.findings import Finding, note, success
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.node_files import NODE_MIB, make_directory, make_tmpfs
 from pytest_icbench.host.process import Process, exit_sentence
@@ -68,17 +69,24 @@ def noisy_neighbour_cpus(case: Case) -> int:
     return 0 if noisy_neighbour is None else noisy_neighbour.cpus
 
 
-def check_installed(case: Case) -> None:
-    """Raises Invalid if the program of a case's noisy neighbour is not installed; nothing is started."""
-    kind = (case.noisy_neighbour or "").partition(":")[0]
+def explain_missing_program(noisy_neighbour: str | None) -> str | None:
+    """Returns that the program of a noisy neighbour is not installed; None if it is, or there is none."""
+    kind = (noisy_neighbour or "").partition(":")[0]
     if kind in COMMANDS and shutil.which(program := _program(COMMANDS[kind])) is None:
-        raise Invalid(
-            "noisy-neighbour",
-            (
-                f"noisy neighbour {case.noisy_neighbour} cannot be found: {program} is not installed (package"
-                f" {KINDS[kind]})"
-            ),
-        )
+        return f"noisy neighbour {noisy_neighbour}: {program} is not installed: apt install {KINDS[kind]}"
+    return None
+
+
+def noisy_neighbour_findings() -> Iterator[Finding]:
+    """Returns findings for ``icbench doctor``, one for each program, with what is missing for isolation."""
+    kinds = {_program(argv): kind for kind, argv in COMMANDS.items()}
+    for program, kind in kinds.items():
+        missing = explain_missing_program(kind) is not None
+        remedy = f"apt install {KINDS[kind]}" if missing else None
+        text = f"{program} is {'not ' * missing}installed"
+        yield (note if missing else success)("noisy neighbour", text, remedy)
+    reason = explain_missing_resctrl(Root())
+    yield success("isolation", "ways of the L3 cache can be given") if reason is None else note("isolation", reason)
 
 
 def cache_parts(case: Case, placement: Placement) -> dict[str, tuple[int, ...]]:
@@ -169,7 +177,8 @@ class RunningNoisyNeighbour:
         self._mark()
 
     def _start(self, kind: str) -> None:
-        check_installed(self._case)
+        if (reason := explain_missing_program(self._case.noisy_neighbour)) is not None:
+            raise Invalid("noisy-neighbour", reason)
         directory = self._session.dir / "neighbour"
         if not directory.exists():
             make_tmpfs(directory, NODE_MIB)

@@ -16,6 +16,7 @@ from pytest_icbench.driver.application.registry import applications
 from pytest_icbench.driver.guard import make_application, make_switch, probe_node
 from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
+from pytest_icbench.driver.workload.executable import REBUILD
 from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host import rights
@@ -28,6 +29,9 @@ from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model import load
 from pytest_icbench.model.case import SOCKET_APIS, Case
 from pytest_icbench.model.startup import FORK, Crowd
+
+#: The kind of node that has all files of the host.
+NETNS = "netns"
 
 
 def find_refusal(check: Callable[[], object]) -> str | None:
@@ -65,7 +69,7 @@ def probe(
         version = workload_version()
         if api not in SOCKET_APIS and version.dpdk is None:
             raise Unsupported(
-                f"{cls.name} needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
+                f"{cls.name} needs DPDK, but the workload was built without it: apt install libdpdk-dev, and {REBUILD}"
             )
         if os.geteuid() == 0:  # else it is a plan, for a run with root
             if (lack := rights.explain_missing_capabilities(session.root)) is not None:
@@ -84,21 +88,26 @@ def probe(
 _VERSION_S = 10.0
 
 
-def program_versions(cls: type[Application]) -> dict[str, str]:
+def program_versions(cls: type[Application], node: str = NETNS) -> dict[str, str]:
     """Returns the versions of an application's programs by name.
 
-    Raises Unsupported with the remedy if one of them is not installed.
+    Raises Unsupported with the remedy if one of them is not installed, or not where this kind of node has files.
     """
-    return {program.name: _program_version(cls, program) for program in (cls.server, cls.client)}
+    return {program.name: _program_version(cls, program, node) for program in (cls.server, cls.client)}
 
 
-def _program_version(cls: type[Application], program: Program) -> str:
+def _program_version(cls: type[Application], program: Program, node: str) -> str:
     if program.name == WORKLOAD:
         return _workload_release(cls)
     path = shutil.which(program.name)
     if path is None:
         remedy = program.remedy or f"apt install {program.package}"
         raise Unsupported(f"{cls.name} needs the program {program.name}, which is not installed: {remedy}")
+    if node != NETNS and not Path(path).resolve().is_relative_to("/usr"):
+        raise Unsupported(
+            f"{cls.name} needs the program {program.name}, which is {path}, and a container has only /usr: install it"
+            f" there, or take --icbench-node {NETNS}"
+        )
     try:
         printed = run(program.version_command or [path, *program.version_argv], timeout_s=_VERSION_S, check=False)
     except NotStarted as error:
@@ -116,12 +125,13 @@ def _workload_release(cls: type[Application]) -> str:
         raise Unsupported(f"{cls.name}: {error}") from None
 
 
-def probe_application(label: str) -> Application:
+def probe_application(label: str, node: str = NETNS) -> Application:
     """Returns the application of a case's label, with the versions of its programs.
 
-    Its calls are guarded. Raises Unsupported if one of them is not installed, UsageError for an unknown application.
+    Its calls are guarded. Raises Unsupported if a node of this kind has not all of them, UsageError for an unknown
+    application.
     """
-    return make_application(label, program_versions(applications()[label.partition(":")[0]]))
+    return make_application(label, program_versions(applications()[label.partition(":")[0]], node))
 
 
 def add_application(case: Case, around: Environment) -> tuple[Launcher | None, Environment]:

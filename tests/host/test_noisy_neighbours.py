@@ -98,7 +98,7 @@ def test_a_noisy_neighbour_that_cannot_be_found_or_sleeps_is_reported(
         "noisy neighbour cpu is not busy: 0% of the time of its CPU 0.3 s after its start"
     )
     found = measured(session, "netns", replace(CASE, noisy_neighbour="cache"))
-    assert found.evidence == "noisy neighbour cache cannot be found: stress-nix is not installed (package stress-ng)"
+    assert found.evidence == "noisy neighbour cache: stress-nix is not installed: apt install stress-ng"
 
 
 @pytest.mark.slow

@@ -149,9 +149,11 @@ def test_a_history_grows_with_every_run_and_is_on_the_page(inner: Runner) -> Non
 XDIST = ("-p", "xdist.plugin")
 
 
-def test_two_workers_on_one_host_are_refused(inner: Runner) -> None:
+@pytest.mark.parametrize("own", ["", "@pytest.mark.parametrize('own', [1, 2])\n"])
+def test_two_workers_on_one_host_are_refused(inner: Runner, own: str) -> None:
+    """Also where the names of the tests have parameters of the user."""
     pytest.importorskip("xdist")
-    inner.write(test_x=ONE)
+    inner.write(test_x=own + (ONE.replace("(icbench", "(own, icbench") if own else ONE))
     result = inner.spawn_with_bench(*XDIST, "-n2")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     text = result.stdout.str() + result.stderr.str()

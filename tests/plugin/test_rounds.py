@@ -176,8 +176,8 @@ def test_the_controller_refuses_rounds_whatever_it_hears_first() -> None:
     hooks = ControllerHooks.__new__(ControllerHooks)
     hooks._session = SimpleNamespace(options=SimpleNamespace(rounds=3))
     with pytest.raises(pytest.UsageError, match="workers of xdist are given one each"):
-        hooks.pytest_xdist_node_collection_finished(None, ["test_x.py::test_rate[ovs-64B-b32-1vs1-Rmax]"])
-    hooks.pytest_xdist_node_collection_finished(None, ["test_x.py::test_that_is_no_case"])
+        hooks.pytest_xdist_node_collection_finished(["test_x.py::test_rate[ovs-64B-b32-1vs1-Rmax]"])
+    hooks.pytest_xdist_node_collection_finished(["test_x.py::test_that_is_no_case"])
 
 
 def test_a_plan_knows_the_rigs_of_the_rounds(inner: Runner, bench: type[FakeTestbed]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.wording import clock, counted, percent, shortened, signed_percent
+from pytest_icbench.wording import clock, counted, percent, shortened, signed_percent, suggestion
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,26 @@ def test_a_percentage_has_no_exponent(share: float, text: str) -> None:
 )
 def test_a_multiple_is_shortened_exactly(number: int, text: str) -> None:
     assert shortened(number) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("OVS", "ovs"),
+        ("ovs-dpdk", "ovs"),
+        ("dpdk-ovs", "ovs"),
+        ("ovsdpdk", "ovs"),
+        ("OVS-DPDK", "ovs"),
+        ("linux-brigde", "linux-bridge"),
+        ("ovs-kernl", "ovs-kernel"),
+        ("vppp", "vpp"),
+        ("dpkd", "dpdk"),
+    ],
+)
+def test_a_name_that_is_nearly_known_is_suggested(written: str, meant: str) -> None:
+    known = ("linux-bridge", "direct", "testpmd", "ovs", "ovs-kernel", "vpp", "kernel", "dpdk", "all")
+    assert suggestion(written, known) == f"; did you mean {meant}?"
+
+
+def test_a_name_like_no_other_gets_the_list() -> None:
+    assert suggestion("xyz", ("ovs", "vpp")) == "; known are ovs, vpp"

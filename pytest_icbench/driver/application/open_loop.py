@@ -14,13 +14,13 @@ from pytest_icbench.driver.application.memcached import Memcached
 from pytest_icbench.driver.application.nginx import Nginx
 from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count, unreadable
 from pytest_icbench.driver.application.redis import Redis
-from pytest_icbench.driver.workload.executable import NAME
+from pytest_icbench.driver.workload.executable import NAME, REBUILD
 from pytest_icbench.driver.workload.output import parse_request_summary
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.rig import LOCAL_WORKLOAD, Question
 
-_WORKLOAD = Program(NAME, "pytest-icbench", remedy="install the package (`make`)")
+_WORKLOAD = Program(NAME, "pytest-icbench", remedy=REBUILD)
 #: Seconds for which the client waits for answers after its last request.
 _DRAIN_S = 2
 

@@ -113,6 +113,7 @@ class DpdkFunction(ProcessFunction):
 
     ports: ClassVar[tuple[str, ...]] = (VHOST_USER, VHOST_USER_PACKED)
     polls = True
+    yields = False
     memory_mib = 32
     ring: ClassVar[int] = 256
     main_apart: ClassVar[bool] = False

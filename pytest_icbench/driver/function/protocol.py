@@ -200,6 +200,7 @@ class Function(Protocol):
         ports: port kinds that its processes can use.
         in_switch: the switch whose own flows make the function, which then has no node and no ports; None otherwise.
         polls: whether its process needs a CPU of the placement.
+        yields: whether it gives its CPU away when it finds no frames; if not, it has no rate on a CPU that it shares.
         help: the functions that it makes, for messages.
         chains: whether functions can follow each other, with ``proof`` for ``Ends.hops`` of them together.
         hugepages_mib: huge pages of one function over ports in user space.
@@ -213,6 +214,7 @@ class Function(Protocol):
     ports: ClassVar[tuple[str, ...]]
     in_switch: ClassVar[str | None] = None
     polls: ClassVar[bool] = False
+    yields: ClassVar[bool] = True
     help: ClassVar[str] = ""
     chains: ClassVar[bool] = False
     hugepages_mib: ClassVar[int] = 0

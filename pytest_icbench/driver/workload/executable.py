@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,10 +14,12 @@ from pytest_icbench.errors import WorkloadError
 
 NAME = "icbench-workload"
 VARIABLE = "ICBENCH_WORKLOAD"
+#: The end of a remedy for a workload that lacks something, or is none.
+REBUILD = "install the package again (in a checkout: `make`)"
 
 
 def workload_path() -> Path:
-    """Returns the program to run: ``$ICBENCH_WORKLOAD``, else the package's, else the one built in this checkout.
+    """Returns the program to run: ``$ICBENCH_WORKLOAD``, else the package's, else one built here or installed.
 
     Raises:
         WorkloadError: there is none, or it may not be executed.
@@ -22,15 +27,25 @@ def workload_path() -> Path:
     named = os.environ.get(VARIABLE)
     if named:
         return _executable(Path(named), f"{VARIABLE} names {named}, which is not an executable file")
-    package = Path(str(files("pytest_icbench")))
-    candidates = (package / "bin" / NAME, package.parent / "build" / "workload" / NAME)
+    candidates = list(_candidates())
     for candidate in candidates:
         if candidate.is_file():
             return _executable(candidate, f"{candidate} may not be executed")
     raise WorkloadError(
-        f"the executable {NAME} is missing: install the package (`make`), build it (`meson compile -C build`),"
-        f" or name it in {VARIABLE}"
+        f"the executable {NAME} is in none of {', '.join(map(str, candidates))}: {REBUILD}, or name it in {VARIABLE}"
     )
+
+
+def _candidates() -> Iterator[Path]:
+    """Yields where the program may be.
+
+    In a checkout ``python -m pytest`` imports the sources, which have none; then it is that of the installed package.
+    """
+    package = Path(str(files("pytest_icbench")))
+    yield package / "bin" / NAME
+    yield package.parent / "build" / "workload" / NAME
+    with suppress(PackageNotFoundError):
+        yield Path(str(distribution("pytest-icbench").locate_file(f"pytest_icbench/bin/{NAME}")))
 
 
 def _executable(path: Path, complaint: str) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.executable import REBUILD, workload_path
 from pytest_icbench.errors import WorkloadError
 from pytest_icbench.host.process import run
 
@@ -44,7 +44,7 @@ def version_of(path: Path, image: Path | None = None) -> WorkloadVersion:
     match = _LINE.search(output.stdout)
     if match is None:
         tail = (output.stderr or output.stdout).strip().splitlines()[-1:] or ["nothing"]
-        raise WorkloadError(f"{path} --version says '{tail[0]}': build the workload again (make)")
+        raise WorkloadError(f"{path} --version says '{tail[0]}': {REBUILD}")
     build = re.search(r"^built with (.+)$", output.stdout, re.MULTILINE)
     return WorkloadVersion(
         match["workload"], match["dpdk"], build[1] if build else None, "\nwith AF_XDP\n" in output.stdout

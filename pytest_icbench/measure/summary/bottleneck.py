@@ -16,9 +16,10 @@ A bottleneck needs an indicator; without one it is ``unknown``. The indicators, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.quantiles import median
 
 #: Busy share of the workers' cycles from which on the switch is the limit.
@@ -97,6 +98,17 @@ class LoadIndicators:
             else None,
             **{f"{role}_busy_share": role_busy_share(launches, role) for role in ("sender", "receiver")},
         )
+
+
+def with_full_table(measurement: Measurement) -> Measurement:
+    """Returns a measurement without another limit if a function's full table took most of its lost frames."""
+    if (full := sum(work.table_full or 0 for work in measurement.functions or ())) == 0:
+        return measurement
+    lost = measurement.frames.lost or 0
+    if full < lost / 2:
+        return measurement
+    evidence = f"{full:,} frames found no room in a function's connection table"
+    return replace(measurement, bottleneck="unknown", bottleneck_evidence=evidence, lower_bound=False)
 
 
 def _refusing_share(launches: Sequence[Launch]) -> float:

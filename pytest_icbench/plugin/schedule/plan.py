@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.errors import Invalid, ProvisionError, Unsupported, UsageError
+from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.model.case import Case
@@ -22,17 +22,28 @@ from pytest_icbench.plugin.items import Benchmark, benchmarks
 from pytest_icbench.plugin.schedule.budget import Budget, Entry
 from pytest_icbench.plugin.schedule.forecast import estimates, has_noisy_neighbour, quickest_retest_s
 from pytest_icbench.store.baselines import load as load_baseline
-from pytest_icbench.testbed.noisy_neighbour_load import check_installed
 from pytest_icbench.testbed.testbed import Testbed
 from pytest_icbench.wording import clock, counted, printable, wrapped
 
 #: The share of a budget that is kept back for retests of possible regressions, at least one, where the cases leave it.
 RETESTS = 0.2
+#: Width of a line with a reason; a plan indents it.
+REASON_WIDTH = 92
 
 
 def is_adaptive(case: Case, settings: Settings) -> bool:
     """Whether more time makes the case more precise; it does not for a search or a fixed number of launches."""
     return settings.repeats is None and not case.rate.varies
+
+
+def longest_s(benchmark: Benchmark, least_s: float) -> float:
+    """Returns the most seconds of a case that takes ``least_s`` at least: it may go on until it is precise."""
+    settings, rate = benchmark.settings, benchmark.case.rate
+    if least_s and rate.is_search:
+        return max(least_s, settings.search_limit_s)
+    if least_s and is_adaptive(benchmark.case, settings) and benchmark.measures is None:
+        return max(least_s, settings.max_duration_s)
+    return least_s
 
 
 def count_hosts(config: pytest.Config) -> int:
@@ -128,8 +139,7 @@ def plan(
         reason, fails, where = None, False, ""
         try:
             where = testbed.placement(benchmark.case).where
-            check_installed(benchmark.case)
-        except (Unsupported, ProvisionError, Invalid) as error:
+        except (Unsupported, ProvisionError) as error:
             reason, fails = str(error), not isinstance(error, Unsupported)
         planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails, where))
     lines = plan_lines(planned, testbed.policy, total_s, hosts, by_case=by_case)
@@ -202,7 +212,7 @@ def _each(planned: Sequence[Planned]) -> list[str]:
         if entry.skipped is None:
             lines.append(f"{_time([entry])}  {name}")
         else:
-            lines.append(f"{'fail' if entry.fails else 'skip':>8}  {name}: {_reason(entry)}")
+            lines.append(f"{'fail' if entry.fails else 'skip':>8}  {name}: {_first_line(entry.skipped)}")
     return lines
 
 
@@ -212,7 +222,7 @@ def _by_switch(planned: Sequence[Planned]) -> list[str]:
     for entry in planned:
         if entry.skipped is None:
             switches = tests.setdefault(entry.nodeid.partition("[")[0], {})
-            switches.setdefault(_switch(entry), []).append(entry)
+            switches.setdefault(_switch(entry.nodeid), []).append(entry)
     lines = []
     for test, switches in tests.items():
         lines.append(printable(test))
@@ -225,14 +235,26 @@ def _reasons(planned: Sequence[Planned]) -> list[str]:
     """Returns a line for each reason of skips and then of failures, wrapped."""
     lines = []
     for head, fails in (("skipped", False), ("failing", True)):
-        reasons: dict[str, list[Planned]] = {}
-        for entry in planned:
-            if entry.skipped is not None and entry.fails == fails:
-                reasons.setdefault(_reason(entry), []).append(entry)
-        lines += [head] if reasons else []
-        for reason, entries in reasons.items():
-            switches = ", ".join(dict.fromkeys(map(_switch, entries)))
-            lines += wrapped(f"{'':8}  {_cases(entries):>9}  {printable(switches)}: {reason}")
+        found = [
+            (entry.nodeid, entry.skipped) for entry in planned if entry.skipped is not None and entry.fails == fails
+        ]
+        lines += [head, *(f"{'':8}{line}" for line in reason_lines(found))] if found else []
+    return lines
+
+
+def reason_lines(found: Iterable[tuple[str, str]]) -> list[str]:
+    """Returns a line for each reason, wrapped: the number of its cases, and their switches.
+
+    Args:
+        found: node ids of cases, with their reasons.
+    """
+    reasons: dict[str, list[str]] = {}
+    for nodeid, reason in found:
+        reasons.setdefault(_first_line(reason), []).append(nodeid)
+    lines = []
+    for reason, nodeids in reasons.items():
+        switches = ", ".join(dict.fromkeys(map(_switch, nodeids)))
+        lines += wrapped(f"  {counted(len(nodeids), 'case'):>9}  {printable(switches)}: {reason}", REASON_WIDTH)
     return lines
 
 
@@ -244,18 +266,18 @@ def _time(entries: Sequence[Planned]) -> str:
     return f"{text} of {clock(sum(entry.allotted or 0.0 for entry in entries)):>7}"
 
 
-def _switch(entry: Planned) -> str:
+def _switch(nodeid: str) -> str:
     """Returns the switch of a case, with its port, mode and cores, as far as the id shows it."""
-    group = rig_group(entry.nodeid)
-    return str(group[0]) if group is not None else entry.nodeid.partition("[")[2].removesuffix("]")
+    group = rig_group(nodeid)
+    return str(group[0]) if group is not None else nodeid.partition("[")[2].removesuffix("]")
 
 
 def _cases(entries: Sequence[Planned]) -> str:
     return counted(len(entries), "case")
 
 
-def _reason(entry: Planned) -> str:
-    return printable((entry.skipped or "").splitlines()[0])
+def _first_line(reason: str) -> str:
+    return printable(reason.partition("\n")[0])
 
 
 def _over(run: Sequence[Planned], total_s: float, hosts: int) -> str:

@@ -122,12 +122,18 @@ def refusal(node: Any, error: object) -> str | None:
     return None if reason is None else f"worker {node.gateway.id}: {reason}"
 
 
-def make_worker_input(node: Any, run: str) -> dict[str, Any]:
-    """Returns the input of a worker: its run, whether it sends its files, the package here, and the number of hosts."""
+def make_worker_input(node: Any, run: str, specs: Sequence[Any]) -> dict[str, Any]:
+    """Returns the input of a worker: its run, whether it sends its files and shares its host, the package, the hosts.
+
+    Args:
+        specs: the specifications of all workers.
+    """
+    host = host_key(node.gateway.spec)
     each_runs_all = node.config.getoption("dist") == "each"
     return {
         "icbench_run": run,
         "icbench_sends": sends(node),
+        "icbench_shares": sum(host_key(spec) == host for spec in specs) > 1,
         "icbench_package": package_version(),
         "icbench_hosts": 1 if each_runs_all else node.workerinput["workercount"],
     }
@@ -143,20 +149,7 @@ class Workers:
     """
 
     def __init__(self, directory: Path, argv: Sequence[str], options: Options) -> None:
-        self._hosts: dict[str, set[str]] = {}
         self._merge = RunMerger(directory, argv, options.history, options.must_match)
-
-    def refuse_second(self, node: Any) -> None:
-        """Registers a worker that has collected benchmarks. Raises UsageError if its host has two of them."""
-        self._hosts.setdefault(host_key(node.gateway.spec), set()).add(str(node.gateway.id))
-        if any(len(workers) > 1 for workers in self._hosts.values()):
-            raise UsageError(
-                "benchmarks cannot share a host: leave -n out, or give each worker its own host (--tx ssh=...)"
-            )
-
-    def forget(self, node: Any) -> None:
-        """Forgets a worker that has ended: another one may take its place."""
-        self._hosts.get(host_key(node.gateway.spec), set()).discard(str(node.gateway.id))
 
     def take(self, report: pytest.TestReport) -> bool:
         """Writes the results of a worker that sends into the run's files. Returns whether the report is from one.
@@ -216,6 +209,7 @@ class ControllerHooks:
         self._replaces = replaces_workers(config, given=self._given)
         self._workers: Workers | None = None
         self._lost_here = False
+        self._specs: Sequence[Any] = ()
 
     def workers(self) -> Workers:
         """Returns the workers of this controller."""
@@ -226,6 +220,7 @@ class ControllerHooks:
 
     def pytest_xdist_setupnodes(self, config: pytest.Config, specs: Sequence[Any]) -> None:
         """Checks the hosts and the arguments before any host is connected to."""
+        self._specs = specs
         if all(spec.popen and not spec.chdir for spec in specs):
             return
         with usage_errors():
@@ -237,17 +232,16 @@ class ControllerHooks:
 
     def pytest_configure_node(self, node: Any) -> None:
         """Makes every worker write into the controller's run, or send what it has written on another host."""
-        node.workerinput.update(make_worker_input(node, self._session.run_name))
+        node.workerinput.update(make_worker_input(node, self._session.run_name, self._specs))
 
-    def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
-        """Refuses rounds, and two workers on one host, before a worker has a test.
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Refuses rounds before a worker has a test.
 
-        A worker refuses rounds, too. Its controller hears of that after the other workers' collections, or before.
+        A worker refuses them, too. Its controller hears of that after the other workers' collections, or before.
         """
         with usage_errors():
             if any(map(is_case, ids)):
                 refuse_rounds(self._session.options)
-                self.workers().refuse_second(node)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -263,9 +257,8 @@ class ControllerHooks:
             self._session.session.receive(report)
 
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Forgets a worker that has ended. Ends the session if it refused to begin or its host is out of reach."""
+        """Ends the session if a worker refused to begin or its host is out of reach."""
         if self._workers is not None:
-            self._workers.forget(node)
             self._lost_here = self._lost_here or (bool(error) and host_key(node.gateway.spec) == "here")
         if (reason := refusal(node, error)) is not None:
             raise pytest.UsageError(reason)

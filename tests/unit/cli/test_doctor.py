@@ -65,7 +65,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, dict[st
     monkeypatch.setattr(host_examination, "make_switch", lambda cls: Driver(cls.name))
     for name in ("_hardware", "_placement", "_cgroups", "_huge_pages", "_counters"):
         monkeypatch.setattr(host_examination, name, lambda _: [])
-    for name in ("_nodes", "_workload", "_distance", "application_findings"):
+    for name in ("_nodes", "_workload", "_distance", "_programs"):
         monkeypatch.setattr(host_examination, name, list)
     monkeypatch.setattr(disturbances, "find_disturbances", lambda *_: [])
     found: list[Finding] = []
@@ -171,3 +171,12 @@ def test_files_of_a_project_are_not_read(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTEST_ADDOPTS", "--nor-this")
     assert set(builtin_switches()) <= set(installed_switches())
+
+
+def test_every_program_that_a_scenario_can_use_is_named() -> None:
+    found = list(host_examination._programs())
+    topics = {finding.topic for finding in found}
+    assert topics >= {"app redis", "function suricata", "function l3fwd", "function ip_pipeline", "isolation", "criu"}
+    programs = {finding.text.split()[0] for finding in found if finding.topic == "noisy neighbour"}
+    assert programs == {"stress-ng", "memtester", "dpdk-testpmd"}
+    assert {finding.level for finding in found} <= {Level.GOOD, Level.NOTE}

@@ -176,7 +176,7 @@ def test_the_demo_runs_its_scenario_with_the_options_of_the_user(monkeypatch: py
     assert main.main(["demo", "--icbench-plan", "-k", "ovs"]) == 1
     ((file, *options),) = seen
     assert file.endswith("/scenarios")
-    assert options[:6] == ["--rootdir=.", "-c", os.devnull, f"--confcutdir={file}", "-o", "icbench_run_files=yes"]
+    assert options[:4] == ["--rootdir=.", "-c", os.devnull, f"--confcutdir={file}"]
     assert options[-3:] == ["--icbench-plan", "-k", "ovs"]
     assert not any(option.endswith("test_demo.py") for option in options)
     assert f"--ignore={file}/test_soak.py" in options

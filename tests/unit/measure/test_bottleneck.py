@@ -12,12 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.host.root import Root
-from pytest_icbench.measure.summary.bottleneck import LoadIndicators, find_bottleneck, role_busy_share
+from pytest_icbench.measure.summary.bottleneck import (
+    LoadIndicators,
+    find_bottleneck,
+    role_busy_share,
+    with_full_table,
+)
 from pytest_icbench.measure.summary.summarize import Environment, line_pps
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.uplink import parse
 from pytest_icbench.testbed.treatment import uplink_mbps
+from tests.measurements import measurement
 
 QUIET = LoadIndicators(steal_share=0, busy_share=None, refusing_share=0, loss_share=0, empty_share=0.5)
 SWITCHED = {"maximum": True, "switched": True, "kernel": False, "shared": False}
@@ -222,3 +229,12 @@ def test_busy_shares_of_endpoints_are_known_only_if_every_launch_counted() -> No
     assert role_busy_share([launch(30, 10)], "receiver") is None
     assert role_busy_share([launch(0, 0)], "sender") is None
     assert role_busy_share([], "sender") is None
+
+
+@pytest.mark.parametrize(("full", "limit"), [(55_120, "unknown"), (40, "ring"), (0, "ring")])
+def test_a_full_table_is_the_limit_where_it_took_most_lost_frames(full: int, limit: str) -> None:
+    found = measurement(Case("ovs", function="firewall"), bottleneck="ring", lower_bound=True, lost=56_000)
+    seen = with_full_table(replace(found, functions=[FunctionWork(1, table_full=full)]))
+    assert (seen.bottleneck, seen.lower_bound) == (limit, limit == "ring")
+    assert ("55,120 frames found no room" in seen.bottleneck_evidence) is (limit == "unknown")
+    assert with_full_table(found) == found

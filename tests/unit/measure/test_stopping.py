@@ -140,7 +140,7 @@ def test_histograms_are_discarded_by_what_is_sent() -> None:
 def test_every_window_is_kept_by_default() -> None:
     settings = Settings(duration_s=1.0, window_s=0.1)
     assert all(settings.keeps(number) for number in range(1, 11))
-    assert set(PROTOCOLS) == {"thesis", "paper"}
+    assert set(PROTOCOLS) == {"quick", "thesis", "paper"}
 
 
 @pytest.mark.parametrize(
@@ -162,5 +162,5 @@ def test_settings_without_sense_are_refused(changes: dict[str, Any], sentence: s
 
 
 def test_an_unknown_protocol_is_refused() -> None:
-    with pytest.raises(UsageError, match="unknown protocol 'x'; known: paper, thesis"):
+    with pytest.raises(UsageError, match="unknown protocol 'x'; known: paper, quick, thesis"):
         Settings().with_protocol("x")

@@ -89,8 +89,11 @@ def test_which_host_a_worker_is_on(spec: Any, key: str) -> None:
 def test_a_worker_is_reported_how_many_share_the_cases(dist: str, hosts: int) -> None:
     config = SimpleNamespace(getoption={"dist": dist}.get)
     gateway = SimpleNamespace(spec=SimpleNamespace(ssh="root@a", chdir="x"))
-    said = make_worker_input(SimpleNamespace(config=config, gateway=gateway, workerinput={"workercount": 10}), "run")
+    node = SimpleNamespace(config=config, gateway=gateway, workerinput={"workercount": 10})
+    said = make_worker_input(node, "run", [gateway.spec])
     assert (said["icbench_hosts"], said["icbench_sends"], said["icbench_run"]) == (hosts, True, "run")
+    assert not said["icbench_shares"]
+    assert make_worker_input(node, "run", [gateway.spec, SimpleNamespace(ssh="root@b"), gateway.spec])["icbench_shares"]
     assert count_hosts(SimpleNamespace(workerinput=said)) == hosts  # type: ignore[arg-type]
     assert count_hosts(SimpleNamespace()) == 1  # type: ignore[arg-type]
 

@@ -77,3 +77,13 @@ def test_a_shorter_time_wins_by_its_share_of_the_longer() -> None:
 
     (ranking,) = overview.rankings([times("ovs", 40_000.0), times("vpp", 10_000.0)])
     assert (ranking.winner, ranking.lead) == ("vpp", "75 % below ovs")
+
+
+def test_functions_are_ranked_with_their_like() -> None:
+    """A policer and a NAT do not compete."""
+    cases = [("ovs", "nat", 4e6), ("vpp", "nat", 8e6), ("ovs", "police100k", 1e5), ("ovs", None, 9e6)]
+    results = [result(Case(switch, function=function), **at(pps)) for switch, function, pps in cases]
+    found = overview.rankings(results)
+    assert [len(ranking.paths) for ranking in found] == [2, 1, 1]
+    assert [", through nat" in ranking.question for ranking in found] == [True, False, False]
+    assert found[0].winner == "vpp-via:nat"

@@ -21,7 +21,7 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import RigSpec
-from pytest_icbench.testbed import host_rig
+from pytest_icbench.testbed import host_rig, noisy_neighbour_load
 from pytest_icbench.testbed.feasibility import Feasibility, Hosts
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand, check_memory
@@ -123,6 +123,7 @@ def feasible(cases: Sequence[Case], root: Root, monkeypatch: pytest.MonkeyPatch)
     """What a host with every switch and function can run."""
     monkeypatch.setattr(Feasibility, "_probe", lambda *_: None)
     monkeypatch.setattr(Feasibility, "_check_function", lambda *_: None)
+    monkeypatch.setattr(noisy_neighbour_load, "_program", lambda _: "sh")
     hosts = Hosts(HostSession.probing(root=root))
     return Feasibility(SWITCHES, Options(placement="cooperative"), cases, hosts, unsupported=dict.fromkeys(cases))
 
@@ -195,3 +196,23 @@ def test_what_takes_a_cpu_of_its_own_is_named_where_there_are_too_few(
         with pytest.raises(Unsupported) as refused:
             feasibility.placement(case)
         assert str(refused.value).startswith(words)
+
+
+def test_a_function_that_keeps_its_cpu_has_no_rate_where_it_shares_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ip_pipeline makes acl10 over ovs, the forwarder wire: it yields."""
+    monkeypatch.setattr(Topology, "read", lambda _: machine(cores=2))
+    keeps, yields = Case("ovs", function="acl10"), Case("ovs", function="wire")
+    feasibility = feasible([keeps, yields], host(tmp_path, 8000), monkeypatch)
+    assert len(feasibility.placement(yields).functions) == 1
+    with pytest.raises(Unsupported, match=r"^function acl10 never gives its CPU away, .*take a host with 5 CPUs$"):
+        feasibility.placement(keeps)
+
+
+def test_a_noisy_neighbour_without_its_program_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case("linux-bridge", noisy_neighbour="memtester")
+    feasibility = feasible([case], host(tmp_path, 8000), monkeypatch)
+    monkeypatch.setattr(noisy_neighbour_load, "_program", lambda _: "no-such-program")
+    with pytest.raises(Unsupported, match="no-such-program is not installed: apt install memtester"):
+        feasibility.placement(case)

@@ -7,6 +7,7 @@ import pytest
 
 from pytest_icbench.driver.application.protocol import Program
 from pytest_icbench.driver.application.redis import Redis
+from pytest_icbench.errors import Unsupported
 from pytest_icbench.kinds.runs import METHODS
 from pytest_icbench.measure.summary.launch_log import LaunchLog
 from pytest_icbench.measure.summary.summarize import Environment, summarize
@@ -20,7 +21,7 @@ from pytest_icbench.testbed import probe
 def test_a_result_without_any_launch_has_the_metric_of_its_application(
     monkeypatch: pytest.MonkeyPatch, app: str, metric: str
 ) -> None:
-    monkeypatch.setattr(probe, "program_versions", lambda _cls: {"redis-server": "7.0"})
+    monkeypatch.setattr(probe, "program_versions", lambda *_: {"redis-server": "7.0"})
     case = Case("veth", Application(app), dimension="application")
     chosen, around = probe.add_application(case, Environment("dedicated", ()))
     assert chosen is not None
@@ -37,3 +38,9 @@ def test_a_program_that_does_not_tell_its_version_has_another_tell_it(command: t
         server = client = program
 
     assert probe.program_versions(Silent) == {"true": reported}
+
+
+def test_a_program_that_a_container_does_not_see_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe.shutil, "which", lambda name: f"/opt/bin/{name}")
+    with pytest.raises(Unsupported, match=r"/opt/bin/redis-server, and a container has only /usr: .*node netns"):
+        probe.probe_application("redis", "lxc")

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from pytest_icbench.driver.switch.protocol import NODE_INTERFACE as NODE_INTERFACE
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, Switch, SwitchFacts, SwitchSpec
+from pytest_icbench.driver.workload.executable import REBUILD
 from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import rights
@@ -131,7 +132,7 @@ def probe_netdev_api(api: str) -> None:
         _probe_xdp_socket(api)
     if api == "xdp" and not workload_version().xdp:
         raise Unsupported(
-            "api xdp: the workload was built without AF_XDP: install libxdp-dev and libbpf-dev, and run make again"
+            f"api xdp: the workload was built without AF_XDP: apt install libxdp-dev libbpf-dev, and {REBUILD}"
         )
     if api not in NETDEV_APIS:
         return

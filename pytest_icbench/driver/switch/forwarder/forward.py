@@ -20,7 +20,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.forwarder.forwarder_process import MODE_HELP, Forwarder, mode_options
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchFacts, SwitchSpec
-from pytest_icbench.driver.workload.executable import workload_path
+from pytest_icbench.driver.workload.executable import REBUILD, workload_path
 from pytest_icbench.driver.workload.workload_version import workload_version
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.host_session import HostSession
@@ -100,7 +100,7 @@ class ForwardSwitch(ForwarderSwitch):
             raise Unsupported(str(error)) from None
         if version.dpdk is None:
             raise Unsupported(
-                "forward needs DPDK, but the workload was built without it: install libdpdk-dev and run make again"
+                f"forward needs DPDK, but the workload was built without it: apt install libdpdk-dev, and {REBUILD}"
             )
         program = str(spec_binary or workload_path())
         return SwitchFacts(version=f"{version.workload}, DPDK {version.dpdk}", program=program)
