@@ -234,7 +234,7 @@ def test_busy_shares_of_endpoints_are_known_only_if_every_launch_counted() -> No
 @pytest.mark.parametrize(("full", "limit"), [(55_120, "unknown"), (40, "ring"), (0, "ring")])
 def test_a_full_table_is_the_limit_where_it_took_most_lost_frames(full: int, limit: str) -> None:
     found = measurement(Case("ovs", function="firewall"), bottleneck="ring", lower_bound=True, lost=56_000)
-    seen = with_full_table(replace(found, functions=[FunctionWork(1, table_full=full)]))
+    seen = with_full_table(replace(found, functions=(FunctionWork(1, table_full=full),)))
     assert (seen.bottleneck, seen.lower_bound) == (limit, limit == "ring")
     assert ("55,120 frames found no room" in seen.bottleneck_evidence) is (limit == "unknown")
     assert with_full_table(found) == found
