@@ -19,7 +19,7 @@ mkdir -p "$WHERE"
 "$PYTHON" -m venv "$WHERE/env"
 PATH=$VENV/bin:$PATH "$VENV/bin/python" -m pip -q wheel --no-deps --no-build-isolation -w "$WHERE/wheel" .
 # shellcheck disable=SC2046
-"$WHERE/env/bin/pip" -q install $("$PYTHON" scripts/setup/requirements.py pyproject.toml test | sed 's/>=/==/')
+"$WHERE/env/bin/pip" -q install $("$PYTHON" scripts/setup/requirements.py pyproject.toml test,vpp | sed 's/>=/==/')
 "$WHERE/env/bin/pip" -q install --no-deps "$WHERE"/wheel/*.whl
 
 run() {

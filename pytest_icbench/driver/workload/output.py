@@ -341,7 +341,7 @@ def _header(raw: bytes | str, where: str) -> _Header:
         header = msgspec.json.decode(raw, type=_Header)
     except msgspec.ValidationError:
         raise DamagedData(f"{where} wrote a line that is not a JSON object: {_shown(raw)}") from None
-    except (ValueError, RecursionError):
+    except (ValueError, msgspec.MsgspecError, RecursionError):
         raise DamagedData(f"{where} wrote a line that is not JSON: {_shown(raw)}") from None
     if header.schema != SCHEMA:
         raise DamagedData(
@@ -354,7 +354,7 @@ def _header(raw: bytes | str, where: str) -> _Header:
 def _decode(kind: type[T], raw: bytes | str, where: str) -> T:
     try:
         return msgspec.json.decode(raw, type=kind)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, msgspec.MsgspecError, RecursionError) as error:  # the former only of late releases
         wrong, _, place = str(error).replace("`", "").partition(" - at $")
         raise DamagedData(f"{where}{place and ': ' + place.lstrip('.')}: {wrong[:1].lower()}{wrong[1:]}") from None
 
