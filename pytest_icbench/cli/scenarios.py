@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
@@ -11,7 +10,7 @@ from pytest_icbench.errors import UsageError
 
 def packaged_scenarios() -> Path:
     """Returns the directory of the package's scenarios, else of the checkout's. Raises UsageError if there is none."""
-    package = Path(str(files("pytest_icbench")))
+    package = Path(__file__).parents[1]
     for directory in (package / "scenarios", package.parent / "scenarios"):
         if any(directory.glob("test_*.py")):
             return directory

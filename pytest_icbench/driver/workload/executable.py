@@ -14,6 +14,8 @@ from pytest_icbench.errors import WorkloadError
 
 NAME = "icbench-workload"
 VARIABLE = "ICBENCH_WORKLOAD"
+#: The directory of the package that is imported.
+_SOURCES = Path(__file__).parents[2]
 #: The end of a remedy for a workload that lacks something, or is none.
 REBUILD = "install the package again (in a checkout: `make`)"
 
@@ -40,10 +42,12 @@ def _candidates() -> Iterator[Path]:
     """Yields where the program may be.
 
     In a checkout ``python -m pytest`` imports the sources, which have none; then it is that of the installed package.
+    Of an editable install the files are in several directories, and only one that is there has a path.
     """
-    package = Path(str(files("pytest_icbench")))
-    yield package / "bin" / NAME
-    yield package.parent / "build" / "workload" / NAME
+    resource = files("pytest_icbench").joinpath("bin").joinpath(NAME)
+    if isinstance(resource, Path):
+        yield resource
+    yield _SOURCES.parent / "build" / "workload" / NAME
     with suppress(PackageNotFoundError):
         yield Path(str(distribution("pytest-icbench").locate_file(f"pytest_icbench/bin/{NAME}")))
 

@@ -25,6 +25,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As ``python -m pytest`` in a checkout finds them: the sources come first."""
     monkeypatch.delenv(executable.VARIABLE, raising=False)
     monkeypatch.setattr(executable, "files", lambda _name: tmp_path / "checkout" / "pytest_icbench")
+    monkeypatch.setattr(executable, "_SOURCES", tmp_path / "checkout" / "pytest_icbench")
     installed = SimpleNamespace(locate_file=(tmp_path / "site").joinpath)
     monkeypatch.setattr(executable, "distribution", lambda _name: installed)
 
