@@ -346,7 +346,7 @@ def run(
     words = [str(word) for word in argv]
     line = " ".join(words)
     with enter_netns(netns), tempfile.TemporaryFile() if input else nullcontext() as stdin:
-        if input:
+        if input and stdin is not None:
             stdin.write(input.encode())
             stdin.seek(0)
         try:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -15,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.driver.guard import make_node
-from pytest_icbench.driver.node import lxc
 from pytest_icbench.driver.node.attached_node import Target
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeSpec
@@ -277,7 +277,7 @@ def test_who_holds_the_name_of_a_container_s_socket_is_named(
     session: HostSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("lxc")
-    monkeypatch.setattr(lxc.secrets, "token_hex", lambda count: "0" * 2 * count)
+    monkeypatch.setattr(secrets, "token_hex", lambda count: "0" * 2 * count)
     name = session.name("b")
     with occupying(f"{session.dir}/lxc/{'0' * 16}/{name}/command") as pid:
         node = make_node("lxc", session, NodeSpec(name, [CPU]))

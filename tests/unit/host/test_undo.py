@@ -14,7 +14,7 @@ import pytest
 
 import pytest_icbench
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host import cleanup
+from pytest_icbench.host import cleanup, node_files
 from pytest_icbench.host.journal import Journal, process_start_time
 from pytest_icbench.host.net import links
 from pytest_icbench.host.process import Spawner
@@ -125,7 +125,7 @@ def test_a_tree_that_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pyt
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     (tmp_path / "tree").mkdir()
-    monkeypatch.setattr(cleanup.node_files, "remove_at", refuse)
+    monkeypatch.setattr(node_files, "remove_at", refuse)
     with pytest.raises(ProvisionError, match=f"^{tmp_path}/tree cannot be removed .*: remove it by hand$"):
         cleanup.remove_tree(tmp_path / "tree")
 
