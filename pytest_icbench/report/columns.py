@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pytest_icbench.display.case_names import main_figure, main_unit, microseconds, number, short
+from pytest_icbench.display.case_names import limit, main_figure, main_unit, microseconds, number, short
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.application.application_columns import operations, operations_interval
 from pytest_icbench.kinds.registry import KINDS
@@ -30,11 +30,12 @@ def columns(where: In) -> list[Column]:
 
 
 def rate(result: Result) -> str:
-    """Returns the rate in Mpps, after ``≥`` if it is "at least"."""
+    """Returns the rate in Mpps."""
     pps = number(result, result.frames.throughput_pps)
     if pps is None:
         return ""
-    return ("≥" if result.at_least else "") + remarks.mpps(pps)
+    alone = result.at_least and pps.low is None  # else it stands before the interval
+    return ("≥ " if alone else "") + remarks.mpps(pps)
 
 
 def interval(result: Result) -> str:
@@ -42,7 +43,7 @@ def interval(result: Result) -> str:
     pps = number(result, result.frames.throughput_pps)
     if remarks.is_search(result) or pps is None or pps.low is None or pps.high is None:
         return ""
-    return f"{remarks.mpps(pps.low)}..{remarks.mpps(pps.high)}"
+    return f"{'≥ ' if result.at_least else ''}{remarks.mpps(pps.low)} to {remarks.mpps(pps.high)}"
 
 
 def _p99(result: Result) -> str:
@@ -52,7 +53,7 @@ def _p99(result: Result) -> str:
 
 def bounds(result: Result) -> str:
     """Returns the bounds of a searched rate, which RFC 9971 requires in every report."""
-    return remarks.bounds(result, "..")
+    return remarks.bounds(result)
 
 
 def gbps(result: Result) -> str:
@@ -84,6 +85,12 @@ def notable_loss(result: Result) -> str:
     return "" if not loss else f"{loss:.2%}" if loss >= 5e-5 else "under 0.01%"
 
 
+def _lost(result: Result) -> str:
+    """Returns the lost share of frames; flat out, where full rings lose some, from half a percent on."""
+    few = result.metric == "frmol" and (result.frames.frame_loss_ratio or 0.0) < 0.005
+    return "" if few else notable_loss(result)
+
+
 def ratio(result: Result) -> str:
     """Returns the ratio to the reference link; empty for a path with a function, which has ``to_plain``."""
     ratio = None if result.point.function else number(result, result.ratio_to_reference)
@@ -113,11 +120,6 @@ def imbalance(result: Result) -> str:
     """Returns the frames of the busiest worker over the mean of all workers; empty if unknown."""
     ratio = number(result, result.frames.core_imbalance)
     return "" if ratio is None else f"{ratio:.2f}"
-
-
-def limit(result: Result) -> str:
-    """Returns the bottleneck; empty if it is unknown."""
-    return printable(result.bottleneck) if result.is_number and result.bottleneck != "unknown" else ""
 
 
 def shown_verdict(result: Result) -> str | None:
@@ -172,7 +174,7 @@ def _interval_of_figure(result: Result) -> str:
         return ""
     factor = main_unit(result)[1]
     shown: Callable[[float], str] = _SHOWN.get(type(result.figures), lambda value: short(value * factor))
-    return f"{shown(main.low)} to {shown(main.high)}"
+    return f"{'≥ ' if result.at_least else ''}{shown(main.low)} to {shown(main.high)}"
 
 
 #: Formats the ends of an interval, by kind; other kinds use the unit of the main figure.
@@ -215,7 +217,7 @@ def _line_interval(result: Result) -> str:
     """Returns the interval of the main value."""
     p50 = number(result, result.round_trips.rtt_p50_ns)
     if p50 is not None and p50.low is not None and p50.high is not None:
-        return f"{p50.low / 1000:.1f}..{p50.high / 1000:.1f}"
+        return f"{p50.low / 1000:.1f} to {p50.high / 1000:.1f}"
     if not result.figures.SAYS_METRIC:
         return ""
     return operations_interval(result) or bounds(result) or interval(result)
@@ -239,7 +241,7 @@ def _figures_with_metric(result: Result) -> str:
 
 
 def _limit_of_rate(result: Result) -> str:
-    return result.bottleneck if result.figures.HAS_LIMIT and result.bottleneck != "unknown" else ""
+    return limit(result) if result.figures.HAS_LIMIT else ""
 
 
 def _disturbed(result: Result) -> str:
@@ -261,18 +263,20 @@ COLUMNS = (
     Column("interval", "", _line_interval, In.LINE),
     Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
-    Column("Mpps {metric}", "", rate, _BOTH, always=In.THROUGHPUT),
-    Column("mean frame", "B", mean_frame, _BOTH),
-    Column("interval", "", interval, In.THROUGHPUT),
-    Column("bounds", "", bounds, In.THROUGHPUT),
-    Column("Gbit/s", "", gbps, In.THROUGHPUT),
+    Column("Mpps", "{metric}", rate, In.THROUGHPUT, always=In.THROUGHPUT, main=True),
+    Column("Mpps received", "", rate, In.LATENCY | In.MORE),
+    Column("mean frame", "B", mean_frame, _BOTH | In.MORE),
+    Column("95 %", "", interval, In.THROUGHPUT, main=True),
+    Column("bounds", "", bounds, In.THROUGHPUT, main=True),
+    Column("Gbit/s", "", gbps, In.THROUGHPUT | In.MORE),
     Column("value", "", _figure_and_ratio, In.MARKDOWN),
     Column("interval", "", _interval_of_figure, In.MARKDOWN),
     Column("against the baseline{or_base}", "", _change, In.MARKDOWN),
     Column("values", "", _figures_with_metric, In.PAGE),
     Column("mean frame", "", mean_frame, In.PAGE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.THROUGHPUT | In.PAGE, phrase="{text} frames back to back"),
-    Column("loss", "%", loss, _BOTH),
+    Column("loss", "%", loss, _BOTH | In.MORE),
+    Column("lost", "", _lost, _BOTH),
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
     Column("loss events", "", lambda result: remarks.describe_losses(result, 0) or "", In.PAGE),
     Column("ratio", "", ratio, _ALL),
@@ -281,10 +285,10 @@ COLUMNS = (
     Column("of plain", "", of_plain, In.PAGE),
     Column("change", "", _bare_change, _ALL),
     Column("change", "", _change_and_values, In.PAGE, phrase="changed by {text}"),
-    Column("limit by", "", limit, _ALL | In.MARKDOWN, number=False),
+    Column("limit by", "", _limit_of_rate, _ALL | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
     Column("disturbed", "", _disturbed, In.PAGE, phrase="disturbed: {text}"),
-    Column("limit", "", lambda result: limit(result) if result.figures.HAS_LIMIT else "", In.LINE),
+    Column("limit", "", _limit_of_rate, In.LINE),
     Column("of plain", "", to_plain, In.LINE, phrase="{text} of plain"),
     Column("verdict", "", verdict, _ALL | In.LINE, always=_ALL, number=False),
     Column("change", "", _line_change, In.LINE),

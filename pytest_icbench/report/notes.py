@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pytest_icbench.display.case_names import number, of_kind
-from pytest_icbench.kinds.latency.latency_columns import first
+from pytest_icbench.display.case_names import label, microseconds, of_kind, shared
 from pytest_icbench.model.case import GSO
 from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import host_states, remarks
-from pytest_icbench.report.columns import bounds, rate, ratio, to_plain, train
-from pytest_icbench.report.line import label, shared
+from pytest_icbench.report.columns import bounds, ratio, to_plain, train
+from pytest_icbench.report.overview import REFERENCES
+from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.wording import counted, show
 
@@ -23,8 +23,6 @@ from pytest_icbench.wording import counted, show
 MOST_NAMED, MOST_SAID = 8, 400
 
 _METRICS = {
-    "frmol": "frmol: forwarding rate at maximum offered load (RFC 2285)",
-    "fixed": "fixed: rate received at a fixed offered load",
     "trace": "trace: rate received at a load that changes every second, mean over its seconds",
     "ndr": "ndr: conditional throughput of a search for the greatest load without loss (RFC 9971)",
     "pdr": "pdr: conditional throughput of a search for the greatest load with at most the id's loss (RFC 9971)",
@@ -46,9 +44,13 @@ class Note(NamedTuple):
     alone: str = ""
 
 
-def notes(results: Sequence[Result]) -> list[str]:
-    """Returns the notes on a table, one a line: columns first, then one for each kind of remark."""
-    return [*_legend(results), *remarks_on(results)]
+def notes(results: Sequence[Result], *, brief: bool = False) -> list[str]:
+    """Returns the notes on a table, one a line: columns first, then one for each kind of remark.
+
+    Args:
+        brief: whether to leave out remarks on the host and on launches, which the warnings of a report sum up.
+    """
+    return [*_legend(results), *remarks_on(results, brief=brief)]
 
 
 #: The meaning of columns and marks, each with a predicate for the results that have it.
@@ -63,10 +65,9 @@ _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
         lambda result: result.point.directions > 1,
         "both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)",
     ),
-    (first, "first: p50 of frames that were the first of their burst"),
     (
-        lambda result: number(result, result.round_trips.floor_p50_ns) is not None,
-        "floor, floor p99: p50 and p99 without a switch: the time of the tool and the machine alone",
+        lambda result: shares_cpus(result) and result.dimension != "startup",
+        "shared CPU: both endpoints work on it in turn, which makes a path slower, never faster",
     ),
     (train, "train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)"),
 )
@@ -83,10 +84,7 @@ _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
             " A1 and similar experiments measure a walk through the stack for each frame"
         ),
     ),
-    (
-        lambda result: rate(result).startswith("≥"),
-        "≥: at least this, since the switch was partly idle or the endpoints were the limit",
-    ),
+    (lambda result: result.at_least, '≥: the path carries at least this: "limit by" names what was the limit instead'),
 )
 
 
@@ -99,12 +97,25 @@ def _legend(results: Sequence[Result]) -> list[str]:
         lines.append(f"interval: of launches {' or '.join(spread)} of all cases, one after the other")
     if sessions := [text for text in dict.fromkeys(map(sessions_of, results)) if text]:
         lines.append(f"interval: with what {' or '.join(sessions)} differ by")
+    lines += _floor(results)
     return lines + [text for has, text in _LEGEND_AFTER_INTERVALS if any(map(has, results))]
 
 
-def remarks_on(results: Sequence[Result]) -> list[str]:
-    """Returns a note for each kind of remark on results."""
-    noted = [(result, note) for result in results for note in _of(result)]
+def _floor(results: Sequence[Result]) -> list[str]:
+    """Returns what the 99th percentiles of paths without a switch say about other paths; empty without either."""
+    kinds = {item.switch in REFERENCES for item in results if _tail(item)}
+    return (
+        ["p99: what a path with no switch has is the host's, and so is as much of any other"] if len(kinds) == 2 else []
+    )
+
+
+def _tail(result: Result) -> str:
+    return microseconds(result, result.round_trips.rtt_p99_ns)
+
+
+def remarks_on(results: Sequence[Result], *, brief: bool = False) -> list[str]:
+    """Returns a note for each kind of remark on results; for ``brief`` see ``notes``."""
+    noted = [(result, note) for result in results for note in (_of_value if brief else _of)(result)]
     left_out = shared([result.case for result in results])
     kinds: dict[str, list[tuple[Result, Note]]] = {}
     for result, note in noted:
@@ -112,12 +123,12 @@ def remarks_on(results: Sequence[Result]) -> list[str]:
     return [_say(group, left_out) for group in kinds.values()]
 
 
-def _say(group: Sequence[tuple[Result, Note]], left_out: Sequence[str]) -> str:
+def _say(group: Sequence[tuple[Result, Note]], left_out: str) -> str:
     """Returns the note of the results that share a kind."""
     (result, note), *others = group
     if not others:
         text = note.alone or " ".join(filter(None, (note.kind, note.detail)))
-        return text if result.case in text else f"{_name(result, ())}: {text}"
+        return text if result.case in text else f"{_name(result, '')}: {text}"
     named = [" ".join(filter(None, (_name(result, left_out), note.detail))) for result, note in group[:MOST_NAMED]]
     fitting = sum(length <= MOST_SAID for length in accumulate(map(len, named)))
     named = named[: max(fitting, 1)]
@@ -126,16 +137,22 @@ def _say(group: Sequence[tuple[Result, Note]], left_out: Sequence[str]) -> str:
     return f"{note.kind}, {len(group)} cases: {between.join([*named, *more])}"
 
 
-def _name(result: Result, left_out: Sequence[str]) -> str:
+def _name(result: Result, left_out: str) -> str:
     return label(result.case, left_out) + (f" ({result.host})" if result.host else "")
 
 
 def _of(result: Result) -> Iterator[Note]:
     """Yields the remarks on a result."""
-    yield from _on_the_verdict(result)
+    yield from _of_value(result)
     yield from _on_the_host(result)
-    yield from _on_the_load(result)
     yield from _on_the_launches(result)
+
+
+def _of_value(result: Result) -> Iterator[Note]:
+    yield from _on_the_verdict(result)
+    yield from _on_the_load(result)
+    if result.reference_evidence:
+        yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
 
 
 def _on_the_verdict(result: Result) -> Iterator[Note]:
@@ -149,8 +166,6 @@ def _on_the_verdict(result: Result) -> Iterator[Note]:
 def _on_the_host(result: Result) -> Iterator[Note]:
     if disturbed := remarks.disturbance(result):
         yield Note("disturbed", f"({disturbed.removeprefix('disturbed: ')})", disturbed)
-    if stepped := remarks.clock_step(result):
-        yield Note(stepped)
     if ways := remarks.each_way(result):
         yield Note("each direction", f"({ways})", f"each direction: {ways}")
     if levels := host_states.levels(result):
@@ -166,6 +181,7 @@ def _on_the_host(result: Result) -> Iterator[Note]:
 
 def _on_the_load(result: Result) -> Iterator[Note]:
     for text in (
+        remarks.clock_step(result),
         remarks.crowding(result),
         remarks.lost_by_hop(result),
         remarks.side_by_side(result),
@@ -190,8 +206,6 @@ def _on_the_launches(result: Result) -> Iterator[Note]:
         yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")
     if result.is_number and result.searched.search is not None and result.searched.search.evidence:
         yield Note(result.searched.search.evidence)
-    if result.reference_evidence:
-        yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
     if result.repeated:
         launches = counted(result.repeated, "launch")
         end = "repeated after a fault of the harness"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from pytest_icbench.display.case_names import number, short
+from pytest_icbench.display.case_names import number, short, three
 from pytest_icbench.model import disturbed
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.function_facts import FunctionWork
@@ -34,7 +34,7 @@ def is_search(result: Result) -> bool:
     return result.metric in SEARCHES
 
 
-def bounds(result: Result, between: str = " to ") -> str:
+def bounds(result: Result) -> str:
     """Returns the relevant bounds of a search in Mpps; empty if none is proven, and for other results.
 
     RFC 9971 requires the lower bound in every report. An upper bound that is not the device's is left out.
@@ -43,8 +43,8 @@ def bounds(result: Result, between: str = " to ") -> str:
     if not is_search(result) or lower is None:
         return ""
     if upper is None or result.frames.throughput_pps is None or result.frames.throughput_pps.high is None:
-        return f"≥{short(lower / 1e6)}"
-    return f"{short(lower / 1e6)}{between}{short(upper / 1e6)}"
+        return f"≥ {short(lower / 1e6)}"
+    return f"{short(lower / 1e6)} to {short(upper / 1e6)}"
 
 
 def relevant_bounds(result: Result) -> str:
@@ -194,9 +194,9 @@ def not_known(result: Result) -> str:
 
 
 def mpps(pps: float) -> str:
-    """Formats a rate in Mpps with two or three decimals, below 10,000 frames/s with all decimals."""
+    """Formats a rate in Mpps with three digits, below 10,000 frames/s with all decimals."""
     if not 0 < pps < 10_000:
-        return f"{pps / 1e6:.2f}" if pps >= 1e6 else f"{pps / 1e6:.3f}"
+        return three(pps / 1e6)
     return f"{max(round(pps), 1) / 1e6:.6f}".rstrip("0")
 
 
@@ -233,7 +233,7 @@ def _event(event: LossEvent, several: bool) -> str:
 def longest_train(result: Measurement) -> str | None:
     """Returns the frames of the longest train without loss; None for other results."""
     trains = result.rates.back_to_back
-    return None if trains is None else f"{'≥' if trains.at_least else ''}{trains.frames:,.0f}"
+    return None if trains is None else f"{'≥ ' if trains.at_least else ''}{trains.frames:,.0f}"
 
 
 def back_to_back(result: Measurement) -> str | None:

@@ -14,7 +14,7 @@ def operations(result: Result) -> str:
     return "" if main is None else f"{short(main * main_unit(result)[1])} {main_unit(result)[0]}"
 
 
-def operations_interval(result: Result, to: str = "..") -> str:
+def operations_interval(result: Result, to: str = " to ") -> str:
     """Returns the interval of an application's rate, in the same unit."""
     main, factor = number(result, result.application.operations_per_second), main_unit(result)[1]
     if main is None or main.low is None or main.high is None:
@@ -42,9 +42,9 @@ def value(result: Result) -> str:
 
 
 COLUMNS = (
-    Column("operations/s", "", _requests, In.APPLICATION),
-    Column("Gbit/s", "", _stream, In.APPLICATION),
-    Column("interval", "", operations_interval, In.APPLICATION),
+    Column("operations/s", "", _requests, In.APPLICATION, main=True),
+    Column("Gbit/s", "", _stream, In.APPLICATION, main=True),
+    Column("95 %", "", operations_interval, In.APPLICATION, main=True),
     Column("p99", "µs", lambda result: microseconds(result, result.figures.tail), In.APPLICATION),
     Column("client", "", lambda result: cost(result, "client"), In.APPLICATION),
     Column("server", "", lambda result: cost(result, "server"), In.APPLICATION),

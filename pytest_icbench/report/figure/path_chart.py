@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display.case_names import main_figure, main_unit, number, short
+from pytest_icbench.display.case_names import main_figure, main_unit, number, short, value_text
 from pytest_icbench.display.chart import CASE, Column, Figure
 from pytest_icbench.model.figures import Application, Latency
 from pytest_icbench.model.path import FramePath
@@ -79,8 +79,7 @@ def _limit_text(result: Result) -> str:
     if result.bottleneck == "unknown":
         return f"Limit: unknown, {result.bottleneck_evidence}." if result.bottleneck_evidence else ""
     evidence = f", {result.bottleneck_evidence}" if result.bottleneck_evidence else ""
-    pps = number(result, result.frames.throughput_pps)
-    floor = f" So the rate is at least {mpps(pps)} Mpps." if result.at_least and pps is not None else ""
+    floor = f" So the path carries {value_text(result)} Mpps." if result.at_least and value_text(result) else ""
     return f"Limit: {result.bottleneck}{evidence}.{floor}"
 
 

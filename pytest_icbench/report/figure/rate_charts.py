@@ -54,6 +54,11 @@ def row(
     )
 
 
+def floor_or_value(item: Sequence[Any]) -> str:
+    """Returns the value of a row of ``interval_columns``; that of a rate "at least" is the lower end: ``≥ 4.9``."""
+    return f"≥ {short(item[3] if item[4] is None else item[4])}" if item[6] else short(item[3])
+
+
 def scaled(value: float | None, factor: float) -> float | None:
     """Returns a value in the unit of a chart, with seven digits."""
     return None if value is None else float(f"{value * factor:.7g}")
@@ -105,7 +110,7 @@ def finding(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = Fa
     if not measured:
         return ""
     best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
-    text = f"{'Least' if least_wins else 'Greatest'}: {best[1]}, {'≥ ' if best[6] else ''}{short(best[3])} {unit}."
+    text = f"{'Least' if least_wins else 'Greatest'}: {best[1]}, {floor_or_value(best)} {unit}."
     return text + (" Hollow diamonds: published values, other hardware." if len(measured) < len(rows) else "")
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from pytest_icbench.display.case_names import hosts_apart, of_kind
+from pytest_icbench.display.case_names import hosts_apart, of_kind, traffic
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.kinds.registry import KINDS, Charts
-from pytest_icbench.model.figures import Latency, Search, Throughput
+from pytest_icbench.model.figures import FrameFigures, Latency, Search, Throughput
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.disambiguate import disambiguated
 from pytest_icbench.report.figure import (
@@ -63,6 +63,11 @@ class Content:
     def order(self) -> list[str]:
         """All series of the page, in the order in which they were measured."""
         return rate_charts.all_series(self.results)
+
+    @cached_property
+    def two_sizes(self) -> bool:
+        """Whether frames have two sizes: then the first screen has both, and a line would have two points."""
+        return len({traffic(result).packet_size for result in of_kind(self.results, FrameFigures)}) == 2
 
     @cached_property
     def rates(self) -> list[Result]:
@@ -129,7 +134,10 @@ SECTIONS = (
     Section(
         "size",
         "Rate against packet size",
-        lambda page: (*scaling.by_size(page.rates, page.order), *single.one_size(page.rates, page.order)),
+        lambda page: (
+            *(() if page.two_sizes else scaling.by_size(page.rates, page.order)),
+            *single.one_size(page.rates, page.order),
+        ),
     ),
     Section("heat", "Packet size and burst", lambda page: heatmap.heat_maps(page.results, page.order)),
     Section("pairs", "Several pairs: mean and total", lambda page: scaling.by_pairs(page.rates, page.order)),
@@ -151,7 +159,10 @@ SECTIONS = (
     Section(
         "latency",
         "Round trip against packet size",
-        lambda page: (*latency.by_size(page.results, page.order), *single.one_time(page.results, page.order)),
+        lambda page: (
+            *(() if page.two_sizes else latency.by_size(page.results, page.order)),
+            *single.one_time(page.results, page.order),
+        ),
     ),
     Section("delay", "Round trip against load", lambda page: delay.delay_figures(page.results, page.order)),
     Section(

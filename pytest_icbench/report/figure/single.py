@@ -15,14 +15,22 @@ from pytest_icbench.display.case_names import (
     number,
     of_kind,
     path_of,
-    short,
     traffic,
 )
 from pytest_icbench.display.chart import CROSS, HAS_INTERVAL, MEASURED, Column, Figure, interval_columns, y_axis
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.figure.delay import covered
-from pytest_icbench.report.figure.rate_charts import OFFERED, SIZE, best_text, finding, published_rows, row, scaled
+from pytest_icbench.report.figure.rate_charts import (
+    OFFERED,
+    SIZE,
+    best_text,
+    finding,
+    floor_or_value,
+    published_rows,
+    row,
+    scaled,
+)
 
 #: Height of a row in pixels.
 STEP = 36
@@ -45,7 +53,7 @@ def dot_rows(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = F
     for item in rows:
         path = str(item[1]).partition(": ")[0] if item[7] != MEASURED else str(item[1])
         if path in places:
-            text = f"{'≥ ' if item[6] else ''}{short(item[3])} {unit}" if item[7] == MEASURED else ""
+            text = f"{floor_or_value(item)} {unit}" if item[7] == MEASURED else ""
             drawn.append((*item[:8], path, places[path], text, *item[8:]))
     return tuple(sorted(drawn, key=lambda item: (item[9], item[7] != MEASURED)))
 
@@ -119,16 +127,7 @@ def dot_spec(
         tooltip.append({"field": cross.name, "title": cross.title})
     if any(row[7] != MEASURED for row in rows):
         mark = {"type": "point", "shape": "diamond", "filled": False, "size": 110, "color": theme.DIM, "yOffset": 8}
-        text = {"type": "text", "baseline": "middle", "align": "left", "dx": 9, "yOffset": 8, "color": theme.DIM}
-        row_name = {"calculate": "split(split(datum.series, ': ')[1], ',')[0]", "as": "publication"}
-        layers += [
-            {"transform": published, "mark": mark, "encoding": {"x": x, "y": place, "tooltip": tooltip}},
-            {
-                "transform": [*published, row_name],
-                "mark": text,
-                "encoding": {"x": x, "y": place, "text": {"field": "publication"}},
-            },
-        ]
+        layers.append({"transform": published, "mark": mark, "encoding": {"x": x, "y": place, "tooltip": tooltip}})
     return {"layer": layers}
 
 
