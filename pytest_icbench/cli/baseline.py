@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 from pytest_icbench.config import values
@@ -21,7 +22,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.html.compare import compare_page
 from pytest_icbench.report.markdown import compare_markdown
-from pytest_icbench.report.side_comparison import compare_sides
+from pytest_icbench.report.side_comparison import WIDTH, compare_sides
 from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import read_measurements, read_source, save
 from pytest_icbench.wording import printable
@@ -146,7 +147,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         before, now = (_only(side, arguments.case) for side in (before, now))
         if not before.entries and not now.entries:
             raise UsageError(f"compare: neither {arguments.a} nor {arguments.b} has a case '{arguments.case}'")
-    sides = compare_sides(before, now, thresholds, patterns)
+    sides = compare_sides(before, now, thresholds, patterns, get_terminal_size((WIDTH, 0)).columns)
     for line in sides.lines:
         print(line)
     for name, content in ((arguments.html, compare_page), (arguments.markdown, compare_markdown)):

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import pytest
@@ -29,13 +30,13 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import DEFAULT_FAILING
 from pytest_icbench.plugin.html import HtmlHooks
-from pytest_icbench.report.decisions import overall
+from pytest_icbench.report.answer import as_lines
 from pytest_icbench.report.figure.series import Windows, windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
-from pytest_icbench.report.terminal_table import table
-from pytest_icbench.report.value_changes import against_first, as_lines, comparisons
+from pytest_icbench.report.terminal_table import WIDTH, table
+from pytest_icbench.report.value_changes import against_first, comparison_lines, comparisons
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.run_directory import BASELINES, TestRecord
 from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
@@ -140,11 +141,15 @@ def report(arguments: argparse.Namespace) -> int:
     whole = [item for run in runs for item in recompute(run)]
     recomputations = _leave_out_retested(whole)
     several = len(runs) > 1
-    results = [Result.of(item.measurement, item.run.name if several else None) for item in recomputations]
+    results = [
+        Result.of(item.measurement, item.run.name if several else None, item.stored.test) for item in recomputations
+    ]
     if len({run.name for run in runs}) == 2 == len(runs):
         results = against_first(results, runs[0].name, runs[1].name)
     if not arguments.quiet:
-        print(*table(results), *(line for sentence in _sentences(results) for line in wrapped(sentence)), sep="\n")
+        width = get_terminal_size((WIDTH, 0)).columns
+        said = (line for sentence in _sentences(results, width) for line in wrapped(sentence, width))
+        print(*table(results, width, verbose=arguments.verbose), "", *said, sep="\n")
     rows = [
         flat(item.run.name, item.stored.test, result)
         for item, result in zip(recomputations, with_plain(results), strict=True)
@@ -172,10 +177,10 @@ def _leave_out_retested(recomputations: Sequence[Recomputation]) -> list[Recompu
     ]
 
 
-def _sentences(results: Sequence[Result]) -> list[str]:
-    """Returns the decisions on candidates, and the changes of the second of two runs against the first."""
+def _sentences(results: Sequence[Result], width: int) -> list[str]:
+    """Returns the answer, and the changes of the second of two runs against the first."""
     second = comparisons([result for result in results if result.against])
-    return [*overall(results), *(line for comparison in second for line in as_lines(comparison))]
+    return [*as_lines(results), *(line for comparison in second for line in comparison_lines(comparison, width))]
 
 
 def _id(run: StoredRun, test: str, *, several: bool) -> str:
@@ -198,11 +203,19 @@ def _page(
             name = _id(run, test.nodeid, several=several)
             if test.outcome == "skipped":
                 page.skipped.append((name, test.reason or ""))
+            elif test.outcome in ("failed", "error"):
+                page.failed.append((name, _assertion(test.reason or "")))
             if test.repeat:
                 page.repeats[name] = test.repeat
         page.runs.append(run.name)
         page.sources.append(_source(run))
     return page
+
+
+def _assertion(longrepr: str) -> str:
+    """Returns the line of a failed test's report that says why: pytest marks it by an ``E``."""
+    lines = longrepr.strip().splitlines() or [""]
+    return next((line[1:].strip() for line in lines if line.startswith("E  ")), lines[0])
 
 
 def _source(run: StoredRun) -> str:
@@ -266,6 +279,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--csv", metavar="FILE", help="write one row per result")
     parser.add_argument("--parquet", metavar="FILE", help="the same as Parquet (extra parquet)")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no table")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print all columns, rows and notes")
     parser.set_defaults(command=report)
 
 

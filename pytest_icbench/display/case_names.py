@@ -12,7 +12,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import printable
+from pytest_icbench.wording import counted, printable
 
 T = TypeVar("T")
 
@@ -59,20 +59,26 @@ class Traffic(NamedTuple):
         """The frames in words: ``64 B``, or ``simple (353.8 B on average)``."""
         return f"{self.mix} ({self.packet_size:.1f} B on average)" if self.mix else f"{self.packet_size:.0f} B"
 
+    @property
+    def size(self) -> str:
+        """The frames with all that can be different about them, but for bursts, pairs and rate."""
+        flows = self.flows and f"{self.flows} flows"
+        return ", ".join(filter(None, (self.frames, self.header, flows, self.ways, self.spread)))
+
     load: str = ""
     paired: bool = True
 
     def say(self, *without: str) -> str:
-        """Returns ``64 B, bursts of 32, 1vs1, max`` without the named parts, such as a chart's axis."""
+        """Returns ``64 B, bursts of 32, 1 pair, flat out`` without the named parts, such as a chart's axis."""
         parts = {
             "packet_size": self.frames,
-            "burst": f"bursts of {self.burst}",
+            "burst": "single frames" if self.burst == 1 else f"bursts of {self.burst}",
             **({"header": self.header} if self.header else {}),
             **({"flows": f"{self.flows} flows"} if self.flows else {}),
             **({"direction": self.ways} if self.both else {}),
             **({"queues": self.spread} if self.spread else {}),
-            "pairs": f"{self.pairs}vs{self.pairs}",
-            "rate": f"rate {self.rate}",
+            "pairs": counted(self.pairs, "pair"),
+            "rate": "flat out" if self.rate == "max" else f"at {self.rate}" + ("/s" if self.rate[-1:] in "kM" else ""),
         }
         if self.load:
             parts = {"load": self.load, **({"pairs": parts["pairs"]} if self.paired else {})}
@@ -98,6 +104,11 @@ def traffic(result: Result) -> Traffic:
         point.load.comparable,
         point.load.PAIRED,
     )
+
+
+def have_two_sizes(results: Iterable[Result]) -> bool:
+    """Whether frames have two sizes: then the first screen has both, and a line would have two points."""
+    return len({traffic(result).packet_size for result in results}) == 2
 
 
 def hosts_apart(results: Sequence[Result]) -> list[Result]:
@@ -212,7 +223,7 @@ def number(result: Result, value: T | None) -> T | None:
 def microseconds(result: Result, time_ns: float | None) -> str:
     """Formats a time of a result in microseconds; empty without one."""
     time_ns = number(result, time_ns)
-    return "" if time_ns is None else f"{time_ns / 1000:.1f}"
+    return "" if time_ns is None else three(time_ns / 1000)
 
 
 def of_kind(results: Iterable[Result], kind: type[Figures]) -> list[Result]:
@@ -236,6 +247,51 @@ def main_figure(result: Result) -> Estimate | None:
 def main_unit(result: Result) -> tuple[str, float]:
     """Returns the unit in which reports show the main value, and the factor to it."""
     return result.figures.main_unit
+
+
+def three(value: float) -> str:
+    """Formats a number with three significant digits: ``0.240``, ``16.1``, ``1,485``."""
+    return (
+        f"{value:,.0f}" if abs(value) >= 100 or not value else f"{value:#.3g}" if abs(value) >= 1e-3 else short(value)
+    )
+
+
+def interval_text(result: Result, shown: Callable[[float], str] = three) -> str:
+    """Returns the interval of the main value in its unit: ``4.90 to 5.10``; empty without one.
+
+    ``≥ 4.90 to 5.10`` is that of a rate which is "at least": see ``Result.at_least``.
+    """
+    main, factor = main_figure(result), main_unit(result)[1]
+    if main is None or main.low is None or main.high is None:
+        return ""
+    return f"{'≥ ' if result.at_least else ''}{shown(main.low * factor)} to {shown(main.high * factor)}"
+
+
+def value_text(result: Result, shown: Callable[[float], str] = three, factor: float | None = None) -> str:
+    """Returns the main value where its interval is not shown. That of a rate "at least" is its lower end: ``≥ 4.90``.
+
+    Args:
+        factor: to another unit than that of the main value.
+    """
+    main, factor = main_figure(result), main_unit(result)[1] if factor is None else factor
+    if main is None:
+        return ""
+    if not result.at_least:
+        return shown(main * factor)
+    return f"≥ {shown((main if main.low is None else main.low) * factor)}"
+
+
+def limit(result: Result) -> str:
+    """Returns what limited a rate: ``path`` where the endpoints' work is the path, as the kernel's; empty if unknown.
+
+    A result is "at least" where it is anything but ``switch``, ``path`` or unknown; ``ring`` only if the switch
+    counted time left.
+    """
+    if not result.is_number:
+        return ""
+    inside = {"endpoint": "path"} if not result.lower_bound else {"unknown": "load"}
+    limit = inside.get(result.bottleneck, result.bottleneck)
+    return "" if limit == "unknown" else printable(limit)
 
 
 def short(value: float) -> str:
@@ -262,11 +318,6 @@ def describe_times(
     return text and ", ".join([text, *([f"{samples:,} answers"] if samples else []), *more])
 
 
-def three(value: float) -> str:
-    """Formats a number with three significant digits: ``0.246``, ``16.1``, ``1,485``."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
 def millions(count: int) -> str:
     """Formats a count for charts: whole below a million, then with four digits."""
     return f"{count:,}" if count < 1_000_000 else f"{count / 1e6:.4g}M"
@@ -278,3 +329,23 @@ def grouped(items: Iterable[T], key: Callable[[T], Any]) -> dict[Any, list[T]]:
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
+
+
+def shared(cases: Sequence[str]) -> str:
+    """Returns the end that all ids share, at most burst, pairs and rate; empty for fewer than two ids.
+
+    Only an end is left out: ``-k`` finds the beginning of an id.
+    """
+    if len(cases) < 2:
+        return ""
+    ends = [[f"-{'-'.join(case.rsplit('-', parts)[1:])}" for case in cases] for parts in (3, 2, 1)]
+    return next((same.pop() for end in ends if len(same := set(end)) == 1 and all(map(_has_parts, cases))), "")
+
+
+def _has_parts(case: str) -> bool:
+    return case.count("-") >= 3
+
+
+def label(case: str, left_out: str) -> str:
+    """Returns an id without the given end."""
+    return printable(case.removesuffix(left_out))

@@ -189,8 +189,8 @@ def interval_spec(
         },
         {
             "transform": [*measured, {"filter": "datum.least === true"}],
-            "mark": {"type": "text", "text": "≥", "dx": -9, "dy": -7, **aside},
-            "encoding": {**at, "color": colour},
+            "mark": {"type": "text", "text": "≥", "dx": -9, **aside},
+            "encoding": {"x": at["x"], "y": {**at["y"], "field": "low"}, "color": colour},
         },
     ]
     if cross is not None:
@@ -204,14 +204,9 @@ def interval_spec(
         tooltip.append({"field": cross.name, "title": cross.title})
     if any(row[7] != MEASURED for row in rows):
         marks = {"type": "point", "shape": "diamond", "filled": False, "size": 130, "strokeWidth": 1.5}
-        layers += [
-            {"transform": published, "mark": {**marks, "color": theme.DIM}, "encoding": {**at, "tooltip": tooltip}},
-            {
-                "transform": [*published, {"calculate": "split(datum.series, ',')[0]", "as": "publication"}],
-                "mark": {"type": "text", "align": "left", "dx": 9, "color": theme.DIM},
-                "encoding": {**at, "text": {"field": "publication"}},
-            },
-        ]
+        layers.append(
+            {"transform": published, "mark": {**marks, "color": theme.DIM}, "encoding": {**at, "tooltip": tooltip}}
+        )
     return {"layer": layers}
 
 

@@ -6,23 +6,22 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_icbench.display.case_names import millions, number, three
-from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.path import DIRECTION_NAMES
 from pytest_icbench.model.result import Result
 
 
 def mpps(pps: float) -> str:
-    """Formats a rate in Mpps with two or three decimals, below 10,000 frames/s with all decimals."""
+    """Formats a rate in Mpps with three digits, below 10,000 frames/s with all decimals."""
     if not 0 < pps < 10_000:
-        return f"{pps / 1e6:.2f}" if pps >= 1e6 else f"{pps / 1e6:.3f}"
+        return three(pps / 1e6)
     return f"{max(round(pps), 1) / 1e6:.6f}".rstrip("0")
 
 
 def rate(result: Result) -> str:
-    """Returns the rate in Mpps, after ``≥`` if it is "at least"."""
+    """Returns the rate in Mpps. One "at least" has the sign before its interval, or here if it has none."""
     pps = number(result, result.frames.throughput_pps)
-    return "" if pps is None else ("≥" if result.at_least else "") + mpps(pps)
+    return "" if pps is None else ("≥ " if result.at_least and pps.low is None else "") + mpps(pps)
 
 
 def rate_with_unit(result: Result) -> str:
@@ -71,9 +70,3 @@ def rate_ways(result: Result, refused: str) -> tuple[str, str]:
     if ways := each_way(result):
         return f"{mpps(sent)} Mpps sent both ways at once, {refused}", f"{mpps(pps)} Mpps received: {ways}"
     return f"{mpps(sent)} Mpps sent, {refused}", f"{mpps(pps)} Mpps received, {lost}"
-
-
-def rate_columns(shown: In) -> tuple[Column, Column]:
-    """Returns the columns of the rate and of the mean frame in tables."""
-    of_rate = Column("Mpps {metric}", "", rate, shown, always=shown & In.THROUGHPUT)
-    return of_rate, Column("mean frame", "B", mean_frame, shown)

@@ -45,6 +45,11 @@ def row(
     )
 
 
+def floor_or_value(item: Sequence[Any]) -> str:
+    """Returns the value of a row of ``interval_columns``; that of a rate "at least" is the lower end: ``≥ 4.9``."""
+    return f"≥ {short(item[3] if item[4] is None else item[4])}" if item[6] else short(item[3])
+
+
 def scaled(value: float | None, factor: float) -> float | None:
     """Returns a value in the unit of a chart, with seven digits."""
     return None if value is None else float(f"{value * factor:.7g}")
@@ -75,7 +80,7 @@ def finding(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = Fa
     if not measured:
         return ""
     best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
-    text = f"{'Least' if least_wins else 'Greatest'}: {best[1]}, {'≥ ' if best[6] else ''}{short(best[3])} {unit}."
+    text = f"{'Least' if least_wins else 'Greatest'}: {best[1]}, {floor_or_value(best)} {unit}."
     return text + (" Hollow diamonds: published values, other hardware." if len(measured) < len(rows) else "")
 
 
@@ -107,7 +112,7 @@ def dot_rows(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = F
     for item in rows:
         path = str(item[1]).partition(": ")[0] if item[7] != MEASURED else str(item[1])
         if path in places:
-            text = f"{'≥ ' if item[6] else ''}{short(item[3])} {unit}" if item[7] == MEASURED else ""
+            text = f"{floor_or_value(item)} {unit}" if item[7] == MEASURED else ""
             drawn.append((*item[:8], path, places[path], text, *item[8:]))
     return tuple(sorted(drawn, key=lambda item: (item[9], item[7] != MEASURED)))
 
@@ -181,16 +186,7 @@ def dot_spec(
         tooltip.append({"field": cross.name, "title": cross.title})
     if any(row[7] != MEASURED for row in rows):
         mark = {"type": "point", "shape": "diamond", "filled": False, "size": 110, "color": theme.DIM, "yOffset": 8}
-        text = {"type": "text", "baseline": "middle", "align": "left", "dx": 9, "yOffset": 8, "color": theme.DIM}
-        row_name = {"calculate": "split(split(datum.series, ': ')[1], ',')[0]", "as": "publication"}
-        layers += [
-            {"transform": published, "mark": mark, "encoding": {"x": x, "y": place, "tooltip": tooltip}},
-            {
-                "transform": [*published, row_name],
-                "mark": text,
-                "encoding": {"x": x, "y": place, "text": {"field": "publication"}},
-            },
-        ]
+        layers.append({"transform": published, "mark": mark, "encoding": {"x": x, "y": place, "tooltip": tooltip}})
     return {"layer": layers}
 
 

@@ -29,7 +29,7 @@ PAPER = "var(--ic-paper, #ffffff)"
 #: Blue, vermilion, green, black, purple, orange, sky blue, yellow.
 LIGHT = ("#0072b2", "#d55e00", "#009e73", "#1a1a1a", "#c46a9b", "#c07f00", "#3793cf", "#8f8400")
 COLOURS = tuple(f"var(--ic-c{place}, {colour})" for place, colour in enumerate(LIGHT))
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [10, 4], [1, 3], [6, 2, 1, 2, 1, 2])
 #: The switches by their colours. The ninth and later ones share a colour and have other marks and dashes.
 _SWITCHES = ("ovs", "testpmd", "vpp", "direct", "snabb", "linux-bridge", "basicfwd", "sriov")

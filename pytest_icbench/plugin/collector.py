@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import pytest
@@ -15,7 +16,7 @@ from pytest_icbench.gate.margins import MAIN
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.plugin.fixture import Icbench
-from pytest_icbench.plugin.outcomes import skip_reason
+from pytest_icbench.plugin.outcomes import first_line, skip_reason
 from pytest_icbench.plugin.pytest_benchmark import CLOCK, FIXTURE
 from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.plugin.run import Run
@@ -109,7 +110,7 @@ class ResultCollector:
 
     def measured(self, nodeid: str, results: Sequence[Measurement]) -> None:
         """Keeps the results of a test until its report comes. If a signal comes first, ``interrupted`` takes them."""
-        self._unreported[nodeid] = list(map(Result.of, results))
+        self._unreported[nodeid] = [Result.of(result, test=nodeid) for result in results]
 
     def interrupted(self) -> None:
         """Takes the results whose reports never came: they are in the files, too."""
@@ -123,10 +124,12 @@ class ResultCollector:
         """Takes a report that was made here or by a worker. ``is_case`` says whether the test is a benchmark."""
         if is_case and report.skipped and isinstance(report.longrepr, tuple):
             self.page.skipped.append((report.nodeid, skip_reason(report.longrepr)))
+        if is_case and report.failed:
+            self.page.failed.append((report.nodeid, first_line(report)))
         lines: list[dict[str, Any]] = getattr(report, "icbench", [])
         if not lines:
             return
-        results = [Result.from_dict(line) for line in lines]
+        results = [replace(Result.from_dict(line), test=report.nodeid) for line in lines]
         self.results += results
         self._unreported.pop(report.nodeid, None)
         self.page.repeats[report.nodeid] = self.hide(self._repeat(report))

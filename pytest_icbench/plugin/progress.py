@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.plugin.terminal import write_own_line
+from pytest_icbench.plugin.terminal import is_live, write_own_line
 from pytest_icbench.wording import clock, printable
 
 #: Least time between two updates, since writing takes the harness' CPU some microseconds.
@@ -96,7 +95,7 @@ class ProgressLine:
         self._reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
         self._writer = config.get_terminal_writer() if self._reporter is not None else None
         quiet = config.get_verbosity() < 0
-        self._live = self._reporter is not None and self._is_terminal() and config.get_verbosity() > -2
+        self._live = self._reporter is not None and is_live(self._reporter) and config.get_verbosity() > -2
         self._plain = self._reporter is not None and not self._live and not quiet
         self._config = config
         self._shown = False
@@ -105,9 +104,6 @@ class ProgressLine:
         self._column = 0
         self._last: float | None = None
         self._began = self._case_began = time.monotonic()
-
-    def _is_terminal(self) -> bool:
-        return bool(self._reporter.isatty) and os.environ.get("TERM", "dumb") != "dumb"
 
     def update(self, case: str, phase: str, *, mpps: float | None = None, left_s: float | None = None) -> None:
         """Shows the progress of the current case, if the last update was long enough ago.

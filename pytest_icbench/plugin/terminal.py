@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -11,18 +12,20 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.options import Options
+from pytest_icbench.display.case_names import label, shared
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.gate.precheck import saved
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.plugin.old_versions import explain_upgrades
 from pytest_icbench.plugin.outcomes import Outcomes, first_line, is_undecided
-from pytest_icbench.report import markdown, openmetrics
-from pytest_icbench.report.decisions import overall, power
+from pytest_icbench.report import headline, markdown, openmetrics
+from pytest_icbench.report.answer import as_lines
+from pytest_icbench.report.columns import shown_verdict
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.line import label, result_line, shared
+from pytest_icbench.report.line import result_line
 from pytest_icbench.report.terminal_table import table
 from pytest_icbench.store.baselines import host_name, load, save
 from pytest_icbench.wording import counted, cut, printable, wrapped
@@ -47,14 +50,17 @@ _WIDEST = 140
 class CaseLines:
     """A plugin that writes the line of a benchmark when its test is over; nothing with ``-q``.
 
+    With ``-v`` it has the values. Otherwise these stand once, in the tables at the end, and only a case that needs
+    attention has a line in place of pytest's letter.
+
     Attributes:
-        left_out: the parts of ids that all cases of the session share.
+        left_out: the end of ids that all cases of the session share.
         width: room for an id.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self.left_out: tuple[str, ...] = ()
+        self.left_out = ""
         self.width = 0
 
     def expect(self, cases: Sequence[str]) -> str:
@@ -64,7 +70,7 @@ class CaseLines:
         """
         self.left_out = shared(cases)
         self.width = max((len(label(case, self.left_out)) for case in cases), default=0)
-        return f", all with {' '.join(self.left_out)}" if self.left_out else ""
+        return f", all with {self.left_out.removeprefix('-')}" if self.left_out else ""
 
     @property
     def _reporter(self) -> Any:
@@ -83,16 +89,12 @@ class CaseLines:
         category, letter, word = yield
         if category == "passed" and is_undecided(report):
             category = "undecided"
-        return (category, "" if self._has_line(report) and self._reporter is not None else letter, word)
+        return (category, "" if self._lines(report) else letter, word)
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if not self._has_line(report):
-            return
-        reporter = self._reporter
-        if reporter is not None:
-            for line in self._lines(report):
-                write_own_line(self._config, f"  {line}")
+        for line in self._lines(report):
+            write_own_line(self._config, f"  {line}")
 
     def _has_line(self, report: pytest.TestReport) -> bool:
         """Whether a report is that of a benchmark's call, or of a set-up that failed."""
@@ -101,17 +103,27 @@ class CaseLines:
         return report.when == "call" or (report.when == "setup" and report.failed)
 
     def _lines(self, report: pytest.TestReport) -> list[str]:
+        if not self._has_line(report) or self._reporter is None:
+            return []
         name = label(report.nodeid.partition("[")[2].removesuffix("]") or report.nodeid, self.left_out)
         try:
             results = [Result.from_dict(line) for line in getattr(report, "icbench", [])]
         except (DamagedData, TypeError):  # a worker's report can hold anything; the session's end says what was wrong
             return [f"{name.ljust(self.width)}  its results cannot be read"]
-        lines = [result_line(result, self.left_out, self.width) for result in results]
-        if not report.failed or any(result.verdict in (Verdict.REGRESSED, Verdict.INVALID) for result in results):
-            return lines
-        if lines:  # the sentence stands in pytest's summary
-            return [*lines[:-1], f"{lines[-1].removesuffix('-').rstrip()}  {_FAILED}"]
-        return [cut(f"{name.ljust(self.width)}  {_FAILED}: {printable(first_line(report))}", _WIDEST)]
+        reported = any(result.verdict in (Verdict.REGRESSED, Verdict.INVALID) for result in results)
+        failed = f"{_FAILED}{'' if results else f': {printable(first_line(report))}'}"
+        outcome = [failed] if report.failed and not reported else []
+        if self._config.get_verbosity(pytest.Config.VERBOSITY_TEST_CASES) > 0:
+            lines = [result_line(result, self.left_out, self.width) for result in results] or [name.ljust(self.width)]
+            return [*lines[:-1], cut("  ".join([lines[-1].removesuffix("-").rstrip(), *outcome]), _WIDEST)]
+        verdicts = dict.fromkeys(verdict for result in results if (verdict := shown_verdict(result)) in NOTABLE)
+        words = [*filter(None, verdicts), *outcome]
+        return [cut("  ".join([name.ljust(self.width), *words]), _WIDEST)] if words else []
+
+
+def is_live(reporter: Any) -> bool:
+    """Whether pytest's output goes to a terminal on which a line can be written over."""
+    return bool(reporter.isatty) and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def write_own_line(config: pytest.Config, text: str) -> None:
@@ -158,25 +170,31 @@ def write_troubles(reporter: Any, leftovers: str | None, unwritten: Sequence[str
 
 
 def write_results(reporter: Any, results: Sequence[Result], page: Page, directory: Path) -> None:
-    """Writes the table of results, the overall decisions about candidates, and where the reports are.
+    """Writes the tables, the answer, the warnings, what was skipped and why, and where the page and the reports are.
 
     Args:
         results: all results of the session, at least one.
-        page: knows which results were taken from a run that was resumed.
+        page: knows what was skipped, and which results were taken from a run that was resumed.
         directory: the directory of the run.
     """
     reporter.write_sep("=", "icbench results")
-    sentences = [*overall(results), *power(results)]
-    decisions = (line for sentence in sentences for line in wrapped(sentence))
-    for line in (*table(results), *decisions):
-        write_coloured_line(reporter.config, line)
+    config = reporter.config
+    width, verbose = config.get_terminal_writer().fullwidth - 1, config.get_verbosity() > 0
+    sentences = [*as_lines(results), *headline.warnings(results)]
+    if page.skipped:
+        sentences.append(f"{len(page.skipped)} not measured: {headline.short_reason(page.skipped)}")
     if page.taken:
-        origin = next(iter(page.taken.values()))
-        reporter.write_line(
-            f"{len(page.taken)} of {counted(len(results), 'result')}"
-            f" {'was' if len(page.taken) == 1 else 'were'} taken from {origin}"
-        )
-    reporter.write_line(f"reports: {directory}")
+        origin, count = next(iter(page.taken.values())), len(page.taken)
+        taken = f"{count} of {counted(len(results), 'result')} {'was' if count == 1 else 'were'} taken"
+        sentences.append(f"{taken} from {origin}")
+    for line in (
+        *table(results, width, verbose=verbose),
+        "",
+        *(line for each in sentences for line in wrapped(each, width)),
+    ):
+        write_coloured_line(config, line)
+    html = getattr(config.option, "htmlpath", None)
+    reporter.write_line(f"page: {html}" if html else f"reports: {directory}")
 
 
 def write_summaries(

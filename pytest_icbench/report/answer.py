@@ -10,12 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from math import inf
+from math import ceil, inf
 from typing import NamedTuple
 
 from pytest_icbench.display.case_names import (
     Traffic,
     grouped,
+    interval_text,
+    limit,
     main_figure,
     main_unit,
     number,
@@ -23,6 +25,7 @@ from pytest_icbench.display.case_names import (
     short,
     three,
     traffic,
+    value_text,
 )
 from pytest_icbench.gate.margins import COMPARED, MAIN
 from pytest_icbench.kinds import registry
@@ -33,11 +36,12 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import decisions
 from pytest_icbench.report.decisions import power
-from pytest_icbench.report.overview import Ranking, rankings, verdict_named
+from pytest_icbench.report.overview import Ranking, held_back, rankings, verdict_named
 from pytest_icbench.report.plain import plain_ratio, with_plain
+from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.report.value_changes import change_of, comparisons, in_units
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import alternatives, counted, percent, plain_name, printable, signed_percent
+from pytest_icbench.wording import alternatives, counted, percent, plain_name, printable, signed_percent, span
 
 #: Number of traffics that the first screen shows for each kind of measurement.
 MOST_TRAFFICS = 2
@@ -95,6 +99,14 @@ def answer(results: Sequence[Result]) -> list[Sentence]:
     ]
 
 
+def as_lines(results: Sequence[Result]) -> list[str]:
+    """Returns the answer for terminals: the decision on each candidate with all its cases, then the other sentences."""
+    shown = deciding(results)
+    others = answer(shown)[len(_candidates(shown)) :]
+    found = power([result for result in results if result.point.candidate is not None])
+    return [*decisions.overall(results), *found, *(f"{sentence.lead} {sentence.text}" for sentence in others)]
+
+
 def _functions(results: Sequence[Result]) -> list[Sentence]:
     """Returns a sentence for each of the first traffics: the share of the path's rate that each function leaves."""
     known = [result for result in results if not result.figures.LESS_IS_BETTER and plain_ratio(result) is not None]
@@ -104,7 +116,7 @@ def _functions(results: Sequence[Result]) -> list[Sentence]:
         named = [f"{path_of(item)} {_part(plain_ratio(item))}" for item in group[:_FEW]]
         more = f"; and {len(group) - _FEW} more" if len(group) > _FEW else ""
         text = f"{'; '.join(named)} of the path without the function{more}."
-        out.append(Sentence(f"Left by functions, {key[2].load or _frames(key[2])}:", printable(text)))
+        out.append(Sentence(f"Left by functions, {key[2].load or key[2].size}:", printable(text)))
     return out
 
 
@@ -287,7 +299,7 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
     chosen = [(ranking, key[2]) for ranking in ranked if (key := _key(ranking.paths[0])) in firsts]
     common = len({load._replace(packet_size=0) for _, load in chosen}) == 1 and not firsts[0][2].load
     out = [
-        Sentence(f"{lead}, {_frames(load) if common else load.say()}{_through(ranking)}:", _of(ranking))
+        Sentence(f"{lead}, {load.size if common else load.say()}{_through(ranking)}:", _of(ranking))
         for ranking, load in chosen
     ]
     if len(ranked) > len(chosen):
@@ -298,11 +310,6 @@ def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:
         kind = ranked[0].paths[0].figures.PLURAL
         out.append(Sentence(f"All {len(ranked)} comparisons of {kind}:", f"{', '.join(counts)}."))
     return out
-
-
-def _frames(load: Traffic) -> str:
-    flows = load.flows and f"{load.flows} flows"
-    return ", ".join(filter(None, (load.frames, load.header, flows, load.ways, load.spread)))
 
 
 def _key(result: Result) -> tuple[str, str, Traffic]:
@@ -316,18 +323,18 @@ def _of(ranking: Ranking) -> str:
     slower = [result for result in others if result not in ranking.rivals]
     if not ranking.rivals:
         lead = f", {ranking.lead}" if ranking.lead else ""
-        text = f"{path_of(best)} with {_value(best)} {unit}{_interval(best)}{lead}"
+        text = f"{path_of(best)} with {_whole(best)}{lead}"
         rest = slower[1:]
     else:
         leaders = [best, *ranking.rivals]
-        text = f"{', '.join(f'{path_of(item)} {_value(item)}' for item in leaders)} {unit}"
-        decided = f"{text}, {ranking.lead}{_floors(leaders)}"
-        text = decided if ranking.tied else f"undecided between {text}{_why(leaders)}"
-        rest = slower[1:] if ranking.tied else slower
+        text = f"{', '.join(f'{path_of(item)} {value_text(item)}' for item in leaders)} {unit}"
+        ahead = ranking.ahead and f"; {ranking.ahead}"
+        text = f"{text}, {ranking.lead}" if ranking.tied else f"undecided between {text}{_why(leaders)}{ahead}"
+        rest = slower[1:] if ranking.ahead else slower
     limits = _limits([best, *ranking.rivals]) if best.figures.HAS_LIMIT else ""
     text += f". {limits}" if limits else "."
     if rest:
-        named = ", ".join(f"{path_of(item)} {_value(item)}" for item in rest[:_FEW])
+        named = ", ".join(f"{path_of(item)} {value_text(item)}" for item in rest[:_FEW])
         text += f" Behind: {named}{f' and {len(rest) - _FEW} more' if len(rest) > _FEW else ''}."
     if ranking.missing:
         text += f" Not measured at this distance of the CPUs: {', '.join(ranking.missing)}."
@@ -335,29 +342,68 @@ def _of(ranking: Ranking) -> str:
 
 
 def _floors(leaders: Sequence[Result]) -> str:
-    """Returns which of the leading paths can carry more than was measured."""
+    """Returns which of the leading paths can carry more than was measured, and why others may."""
     floors = [path_of(item) for item in leaders if item.at_least]
-    if len(floors) == len(leaders):
-        return "; each can carry more"
-    return f"; {alternatives(floors).replace(' or ', ' and ')} can carry more" if floors else ""
+    held = [path_of(item) for item in leaders if any(held_back(item, other) for other in leaders)]
+    parts = []
+    if floors:
+        named = "each" if len(floors) == len(leaders) else _listed(floors)
+        parts.append(f"; {named} can carry more")
+    if held:
+        parts.append(f"; the endpoints of {_listed(held)} share CPUs, which makes a path slower, never faster")
+    return "".join(parts)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return alternatives(names).replace(" or ", " and ")
 
 
 def _why(leaders: Sequence[Result]) -> str:
-    """Returns why the leading paths cannot be distinguished from each other."""
+    """Returns why the leading paths cannot be distinguished from each other, and what decides."""
     floors = _floors(leaders)
-    if not any(_interval(item) for item in leaders):
+    if not any(interval_text(item) for item in leaders):
         return f"{floors}; too few launches to tell"
-    return floors or "; their intervals overlap"
+    return floors or f"; their intervals overlap{_more(leaders)}"
+
+
+#: The most launches, as a multiple of those there are, that are named as deciding.
+_MOST_TIMES = 30
+
+
+def _more(leaders: Sequence[Result]) -> str:
+    """Returns about how many more seconds would part overlapping intervals, which shrink by the root of launches."""
+    best, *rivals = [main for item in leaders if (main := main_figure(item))]
+    times = 0.0
+    for rival in rivals:
+        if None in (best.low, best.high, rival.low, rival.high) or best == rival:
+            return ""
+        wide = (best.high or 0.0) - (best.low or 0.0) + (rival.high or 0.0) - (rival.low or 0.0)
+        times = max(times, (wide / 2 / abs(float(best) - float(rival))) ** 2)
+    if times > _MOST_TIMES:
+        return ", and hardly any number of launches would part them"
+    times = max(times, 1.5)
+    seconds = sum(item.duration_s for item in leaders) * (times - 1)
+    if not seconds:
+        return ""
+    fixed = all(item.ended_by == "repeats" for item in leaders)
+    most = max(item.launches if fixed else item.duration_s for item in leaders) * times
+    option = f"--icbench-{'repeats' if fixed else 'max-duration'} {ceil(most)}"
+    return f"; about {span(seconds)} more would part them ({option})"
 
 
 def _limits(leaders: Sequence[Result]) -> str:
     """Returns what limits the leading paths: ``Limit: the sender or receiver (basicfwd, testpmd); the ring (ovs).``"""
-    paths = grouped(leaders, lambda result: result.bottleneck)
+    paths = grouped(leaders, limit)
     known = [(_LIMITS.get(name, name), group) for name, group in paths.items()]
     if len(known) == 1:
         return f"Limit: {known[0][0]}."
     named = [f"{name} ({', '.join(map(path_of, group))})" for name, group in known]
     return f"Limit: {'; '.join(named)}."
+
+
+def _whole(result: Result) -> str:
+    main, (unit, factor), interval = main_figure(result), main_unit(result), interval_text(result)
+    return f"{three((main or 0.0) * factor)} {unit} ({interval})" if interval else f"{value_text(result)} {unit}"
 
 
 _LIMITS = {
@@ -366,20 +412,10 @@ _LIMITS = {
     "ring": "the ring",
     "host": "the host",
     "link": "the link",
-    "unknown": "not known",
+    "path": "the path itself",
+    "load": "the rate that was asked for",
+    "": "not known",
 }
-
-
-def _value(result: Result) -> str:
-    main, factor = main_figure(result), main_unit(result)[1]
-    return "" if main is None else f"{'≥ ' if result.at_least else ''}{three(main * factor)}"
-
-
-def _interval(result: Result) -> str:
-    main, factor = main_figure(result), main_unit(result)[1]
-    if main is None or main.low is None or main.high is None:
-        return ""
-    return f" ({three(main.low * factor)} to {three(main.high * factor)})"
 
 
 _LIST = re.compile(r"\b(?P<kind>acl|set)(?P<rules>[1-9]\d*)\b", re.ASCII)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pytest_icbench.display.case_names import main_figure, main_unit, number
-from pytest_icbench.display.frame_rates import mean_frame, rate_columns
+from pytest_icbench.display.case_names import limit, main_figure, main_unit, number
+from pytest_icbench.display.frame_rates import mean_frame, rate
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.kinds.search.search_columns import bounds
@@ -48,6 +48,12 @@ def notable_loss(result: Result) -> str:
     return "" if not loss else f"{loss:.2%}" if loss >= 5e-5 else "under 0.01%"
 
 
+def _lost(result: Result) -> str:
+    """Returns the lost share of frames; flat out, where full rings lose some, from half a percent on."""
+    few = result.metric == "frmol" and (result.frames.frame_loss_ratio or 0.0) < 0.005
+    return "" if few else notable_loss(result)
+
+
 def ratio(result: Result) -> str:
     """Returns the ratio to the reference link; empty for a path with a function, which has ``to_plain``."""
     ratio = None if result.point.function else number(result, result.ratio_to_reference)
@@ -77,11 +83,6 @@ def imbalance(result: Result) -> str:
     """Returns the frames of the busiest worker over the mean of all workers; empty if unknown."""
     ratio = number(result, result.frames.core_imbalance)
     return "" if ratio is None else f"{ratio:.2f}"
-
-
-def limit(result: Result) -> str:
-    """Returns the bottleneck; empty if it is unknown."""
-    return printable(result.bottleneck) if result.is_number and result.bottleneck != "unknown" else ""
 
 
 def shown_verdict(result: Result) -> str | None:
@@ -117,11 +118,11 @@ def _interval_of_figure(result: Result) -> str:
     if main is None:
         return ""
     if result.figures.BRACKETED:
-        return f"bounds {bounds(result, ' to ')}" if bounds(result) else ""
+        return f"bounds {bounds(result)}" if bounds(result) else ""
     if main.low is None or main.high is None:
         return ""
     factor, shown = main_unit(result)[1], kind_of(result).short
-    return f"{shown(main.low * factor)} to {shown(main.high * factor)}"
+    return f"{'≥ ' if result.at_least else ''}{shown(main.low * factor)} to {shown(main.high * factor)}"
 
 
 def _change(result: Result) -> str:
@@ -165,7 +166,7 @@ def _figures_with_metric(result: Result) -> str:
 
 
 def _limit_of_rate(result: Result) -> str:
-    return result.bottleneck if result.figures.HAS_LIMIT and result.bottleneck != "unknown" else ""
+    return limit(result) if result.figures.HAS_LIMIT else ""
 
 
 def _disturbed(result: Result) -> str:
@@ -195,15 +196,17 @@ COLUMNS = (
     Column("interval", "", _own("interval"), In.LINE),
     Column("p99", "µs", _own("p99"), In.LINE, phrase="p99 {text} µs"),
     Column("loss", "", _line_loss, In.LINE),
-    *rate_columns(In.LATENCY),
-    Column("Gbit/s", "", gbps, In.THROUGHPUT),
+    Column("Mpps received", "", rate, In.LATENCY | In.MORE),
+    Column("mean frame", "B", mean_frame, _BOTH | In.MORE),
+    Column("Gbit/s", "", gbps, In.THROUGHPUT | In.MORE),
     Column("value", "", _figure_and_ratio, In.MARKDOWN),
     Column("interval", "", _interval_of_figure, In.MARKDOWN),
     Column("against the baseline{or_base}", "", _change, In.MARKDOWN),
     Column("values", "", _figures_with_metric, In.PAGE),
     Column("mean frame", "", mean_frame, In.PAGE, phrase="frames of {text} B on average"),
     Column("train", "", train, In.THROUGHPUT | In.PAGE, phrase="{text} frames back to back"),
-    Column("loss", "%", loss, _BOTH),
+    Column("loss", "%", loss, _BOTH | In.MORE),
+    Column("lost", "", _lost, _BOTH),
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
     Column("loss events", "", lambda result: remarks.describe_losses(result, 0) or "", In.PAGE),
     Column("ratio", "", ratio, _ALL),
@@ -212,10 +215,10 @@ COLUMNS = (
     Column("of plain", "", of_plain, In.PAGE),
     Column("change", "", _bare_change, _ALL),
     Column("change", "", _change_and_values, In.PAGE, phrase="changed by {text}"),
-    Column("limit by", "", limit, _ALL | In.MARKDOWN, number=False),
+    Column("limit by", "", _limit_of_rate, _ALL | In.MARKDOWN, number=False),
     Column("limit by", "", _limit_of_rate, In.PAGE, phrase="limited by {text}"),
     Column("disturbed", "", _disturbed, In.PAGE, phrase="disturbed: {text}"),
-    Column("limit", "", lambda result: limit(result) if result.figures.HAS_LIMIT else "", In.LINE),
+    Column("limit", "", _limit_of_rate, In.LINE),
     Column("of plain", "", to_plain, In.LINE, phrase="{text} of plain"),
     Column("verdict", "", verdict, _ALL | In.LINE, always=_ALL, number=False),
     Column("change", "", _line_change, In.LINE),

@@ -47,8 +47,16 @@ def _place(result: Result) -> tuple[object, ...]:
 
 
 def _facts(result: Result) -> dict[str, Any]:
-    """Returns the facts that can distinguish results: the axes and the placement."""
-    return {**result.axes, "placement": result.placement}
+    """Returns the facts that can distinguish results: the axes, the placement and the test."""
+    return {**result.axes, "placement": result.placement, "test": _test(result)}
+
+
+def _test(result: Result) -> str:
+    """Returns the name of a result's test with the parameters that are not its case's: ``test_rate[fast]``."""
+    name, _, parameters = (result.test or "").rpartition("::")[2].partition("[")
+    case, parameters = result.case, parameters.removesuffix("]")
+    own = parameters.replace(case, "").strip("-") if case in parameters else ""
+    return f"{name}[{own}]" if own else name
 
 
 def _differ(facts: Sequence[dict[str, Any]], name: str) -> bool:
@@ -62,7 +70,7 @@ def _said(result: Result, names: Iterable[str]) -> str:
         value = _facts(result).get(name)
         word = name.replace("_", " ")
         if value not in (None, False, ""):
-            parts.append(word if value is True else str(value) if name == "placement" else f"{word} {value}")
+            parts.append(word if value is True else str(value) if name in ("placement", "test") else f"{word} {value}")
     return ", ".join(parts)
 
 

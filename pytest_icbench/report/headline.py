@@ -22,6 +22,8 @@ from pytest_icbench.wording import alternatives, clock, counted, printable
 _ALWAYS = (Verdict.PASS, Verdict.REGRESSED, Verdict.INVALID)
 #: Verdicts of comparisons: they have a count if anything was compared.
 _COMPARED = (Verdict.INCONCLUSIVE, Verdict.IMPROVED)
+#: Number of paths that the sentence on shared CPUs names.
+MOST_PATHS = 12
 #: Number of names in a sentence; only the number of further ones follows.
 _FEW = 3
 
@@ -175,7 +177,9 @@ def _hosts(results: Sequence[Result]) -> list[str]:
     return [part for part in parts if part]
 
 
-def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list[Tile]:
+def tiles(
+    results: Sequence[Result], skipped: Sequence[tuple[str, str]], failed: Sequence[tuple[str, str]] = ()
+) -> list[Tile]:
     """Returns the tiles: verdicts with counts, what was not measured and why, and a hint if there is no baseline.
 
     The base of a candidate counts only if it was judged itself. Of two runs only the second counts, with its verdicts
@@ -183,7 +187,9 @@ def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list
 
     Args:
         skipped: ids of skipped tests with their reasons.
+        failed: ids of failed tests with their messages.
     """
+    others = overview.failed_otherwise(failed, results)
     if second := {result.run for result in results if result.against}:
         results = [_against_first(result) for result in results if result.run in second]
     bases = {result.side_by_side.base for result in results if result.side_by_side}
@@ -192,7 +198,8 @@ def tiles(results: Sequence[Result], skipped: Sequence[tuple[str, str]]) -> list
     compared = bool(bases or second) or any(result.baseline for result in results)
     shown = [*_ALWAYS, *(_COMPARED if compared else ())]
     order = [*shown, *(name for name in counts if name not in shown)]
-    out = [_counted(name, counts.get(name, 0)) for name in order]
+    out = [Tile(str(len(others)), "failed", "", Verdict.REGRESSED.colour, "ic-notable")] if others else []
+    out += [_counted(name, counts.get(name, 0)) for name in order]
     if bases:
         out.append(Tile(str(len(bases)), "measured as the base"))
     if skipped:
@@ -249,10 +256,7 @@ def warnings(results: Sequence[Result]) -> list[str]:
     """Returns the reasons for doubt: shared cores, disturbed windows, drift, states, the host's warnings."""
     reported = Counter(str(line) for result in results for line in result.conditions.get("warnings") or ())
     parts = [f"{text.rstrip('.')}." for text in reported]
-    sharing = sum(map(remarks.shares_cpus, results))
-    if sharing:
-        where = "" if sharing == len(results) else f" of {sharing} of {_cases(len(results))}"
-        parts.append(f"The endpoints{where} share CPUs and yield to each other: compare these only with one another.")
+    parts += _sharing(results)
     numbers = [result for result in results if result.is_number]
     if disturbed := [
         result
@@ -275,6 +279,24 @@ def warnings(results: Sequence[Result]) -> list[str]:
         several = f"met several states of the host: {_and_more(named, len(moved))}"
         parts.append(f"{_cases(len(moved)).capitalize()} {several}. Values are of one state each.")
     return [printable(part) for part in parts]
+
+
+def _sharing(results: Sequence[Result]) -> list[str]:
+    """Returns which paths have endpoints that share CPUs, which have not, and what that does to a comparison."""
+    groups = [[result for result in results if remarks.shares_cpus(result) is shared] for shared in (True, False)]
+    if not groups[0]:
+        return []
+    said = []
+    for verb, group in zip(("share", "have"), groups, strict=True):
+        names = _several(map(path_of, group))
+        more = " and others" if len(names) > MOST_PATHS else ""
+        said += [f"{', '.join(names[:MOST_PATHS])}{more} {verb} {_endpoint_cpus(group)}"] if names else []
+    return [f"The endpoints of {'; those of '.join(said)}. Sharing makes a path slower, never faster."]
+
+
+def _endpoint_cpus(group: Sequence[Result]) -> str:
+    cpus = {cpu for result in group for cpu in (result.treatment.get("cpus") or {}).get("endpoints") or ()}
+    return f"CPU{'s' if len(cpus) > 1 else ''} {', '.join(map(str, sorted(cpus)))}" if cpus else "CPUs"
 
 
 def _disturbed(disturbed: Sequence[Result], numbers: Sequence[Result]) -> str:

@@ -59,21 +59,31 @@ def waited(result: Result) -> str:
 
 
 def in_one_state(results: Sequence[Result]) -> InOneState:
-    """Returns the results in the state in which most of them were measured; of equal states in the nearest one.
+    """Returns the results in the state in which most of them were measured.
 
-    A result without a distance belongs to every state.
+    Of equal states it is that of most values, which reports show, then the nearest one. A result without a distance
+    belongs to every state.
     """
     distances = [level.distance_ns for result in results for level in _levels(result)]
     states = find_states(distances)
     if len(states) < 2:
         return InOneState(list(results))
-    state = max(states, key=lambda state: sum(_at(result, state) is not None for result in results))
+    state = max(states, key=lambda state: tuple(map(sum, _known(results, state))))
     found = [(result, _at(result, state)) for result in results]
     return InOneState(
         [chosen for _, chosen in found if chosen is not None],
         apart(state[len(state) // 2]),
         tuple(dict.fromkeys(path_of(result) for result, chosen in found if chosen is None)),
     )
+
+
+def _known(results: Sequence[Result], state: Sequence[float]) -> tuple[list[bool], list[bool]]:
+    """Returns which results were measured in a state, and which have their values in it."""
+    return [_at(result, state) is not None for result in results], [_is_in(result, state) for result in results]
+
+
+def _is_in(result: Result, state: Sequence[float]) -> bool:
+    return result.distance_ns is None or state[0] <= result.distance_ns <= state[-1]
 
 
 def ratio_of(one: Result, other: Result) -> Estimate | None:
@@ -98,7 +108,7 @@ def _levels(result: Result) -> tuple[StateLevel, ...]:
 
 def _at(result: Result, state: Sequence[float]) -> Result | None:
     """Returns a result with its value in a state; None if it was not measured in it."""
-    if result.distance_ns is None or state[0] <= result.distance_ns <= state[-1]:
+    if _is_in(result, state):
         return result
     level = next((each for each in result.levels if state[0] <= each.distance_ns <= state[-1]), None)
     if level is None or level.value is None:

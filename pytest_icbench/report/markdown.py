@@ -13,7 +13,7 @@ from pytest_icbench.report import remarks
 from pytest_icbench.report.columns import columns, judged, shown_verdict
 from pytest_icbench.report.decisions import candidates, error_rates, power
 from pytest_icbench.report.headline import warnings
-from pytest_icbench.report.overview import rankings
+from pytest_icbench.report.overview import failed_otherwise, rankings
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.report.value_changes import Comparison, changed
@@ -134,10 +134,8 @@ def _sentences(results: Sequence[Result], failed: Sequence[tuple[str, str]]) -> 
     notable = [result for result in results if result.verdict in NOTABLE]
     sentences = [f"* **{escape(judged(result))}** {_reason(result)}" for result in _ordered(notable)]
     # A test that failed by its verdict is listed with the result.
-    sentences += [
-        f"* **failed** {code(test, escape)}: {escape(text)}" for test, text in failed if not _listed(test, notable)
-    ]
-    return sentences
+    others = failed_otherwise(failed, results)
+    return sentences + [f"* **failed** {code(test, escape)}: {escape(text)}" for test, text in others]
 
 
 def compare_markdown(comparison: Comparison) -> str:
@@ -156,18 +154,15 @@ def _counts(results: Sequence[Result], skipped: Sequence[object], failed: Sequen
     verdicts = [shown_verdict(result) or "not judged" for result in results]
     order = [*ORDER, "not judged"]
     parts = [f"{verdicts.count(verdict)} {escape(verdict)}" for verdict in order if verdict in verdicts]
-    parts += [f"{len(skipped)} skipped"] if skipped else []
-    parts += [f"{len(failed)} failed"] if failed else []
-    return f"{counted(len(results), 'result')}: {', '.join(parts)}" if parts else "no results"
+    # Tests are no results: a test can fail with a result, and has none if it is skipped.
+    tests = [f"{counted(len(of), 'test')} {word}" for word, of in (("failed", failed), ("skipped", skipped)) if of]
+    verdict_counts = f"{counted(len(results), 'result')}: {', '.join(parts)}" if parts else "no results"
+    return "; ".join([verdict_counts, *tests])
 
 
 def _ordered(results: Sequence[Result]) -> list[Result]:
     order: list[str] = list(ORDER)
     return sorted(results, key=lambda result: order.index(str(result.verdict)) if result.verdict in order else 99)
-
-
-def _listed(test: str, results: Sequence[Result]) -> bool:
-    return any(f"[{result.case}]" in test for result in results)
 
 
 def _limited(lines: Sequence[str]) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pytest_icbench.display.frame_rates import each_way, rate
+from pytest_icbench.display.case_names import label, microseconds, shared
+from pytest_icbench.display.frame_rates import each_way
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.case import GSO
@@ -15,7 +16,8 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import ratio, to_plain
-from pytest_icbench.report.line import label, shared
+from pytest_icbench.report.overview import REFERENCES
+from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.wording import counted, show
 
@@ -23,8 +25,6 @@ from pytest_icbench.wording import counted, show
 MOST_NAMED, MOST_SAID = 8, 400
 
 _METRICS = {
-    "frmol": "frmol: forwarding rate at maximum offered load (RFC 2285)",
-    "fixed": "fixed: rate received at a fixed offered load",
     "trace": "trace: rate received at a load that changes every second, mean over its seconds",
     "ndr": "ndr: conditional throughput of a search for the greatest load without loss (RFC 9971)",
     "pdr": "pdr: conditional throughput of a search for the greatest load with at most the id's loss (RFC 9971)",
@@ -46,9 +46,13 @@ class Note(NamedTuple):
     alone: str = ""
 
 
-def notes(results: Sequence[Result]) -> list[str]:
-    """Returns the notes on a table, one a line: columns first, then one for each kind of remark."""
-    return [*_legend(results), *remarks_on(results)]
+def notes(results: Sequence[Result], *, brief: bool = False) -> list[str]:
+    """Returns the notes on a table, one a line: columns first, then one for each kind of remark.
+
+    Args:
+        brief: whether to leave out remarks on the host and on launches, which the warnings of a report sum up.
+    """
+    return [*_legend(results), *remarks_on(results, brief=brief)]
 
 
 def _of_kind(kind: Kind, has: Callable[[Result], object]) -> Callable[[Result], object]:
@@ -67,6 +71,10 @@ _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
         lambda result: result.point.directions > 1,
         "both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)",
     ),
+    (
+        lambda result: shares_cpus(result) and result.dimension != "startup",
+        "shared CPU: both endpoints work on it in turn, which makes a path slower, never faster",
+    ),
     *((_of_kind(kind, has), text) for kind in KINDS for has, text in kind.legend),
 )
 _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
@@ -77,10 +85,7 @@ _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
             " A1 and similar experiments measure a walk through the stack for each frame"
         ),
     ),
-    (
-        lambda result: rate(result).startswith("≥"),
-        "≥: at least this, since the switch was partly idle or the endpoints were the limit",
-    ),
+    (lambda result: result.at_least, '≥: the path carries at least this: "limit by" names what was the limit instead'),
 )
 
 
@@ -93,12 +98,25 @@ def _legend(results: Sequence[Result]) -> list[str]:
         lines.append(f"interval: of launches {' or '.join(spread)} of all cases, one after the other")
     if sessions := [text for text in dict.fromkeys(map(sessions_of, results)) if text]:
         lines.append(f"interval: with what {' or '.join(sessions)} differ by")
+    lines += _floor(results)
     return lines + [text for has, text in _LEGEND_AFTER_INTERVALS if any(map(has, results))]
 
 
-def remarks_on(results: Sequence[Result]) -> list[str]:
-    """Returns a note for each kind of remark on results."""
-    noted = [(result, note) for result in results for note in _of(result)]
+def _floor(results: Sequence[Result]) -> list[str]:
+    """Returns what the 99th percentiles of paths without a switch say about other paths; empty without either."""
+    kinds = {item.switch in REFERENCES for item in results if _tail(item)}
+    return (
+        ["p99: what a path with no switch has is the host's, and so is as much of any other"] if len(kinds) == 2 else []
+    )
+
+
+def _tail(result: Result) -> str:
+    return microseconds(result, result.round_trips.rtt_p99_ns)
+
+
+def remarks_on(results: Sequence[Result], *, brief: bool = False) -> list[str]:
+    """Returns a note for each kind of remark on results; for ``brief`` see ``notes``."""
+    noted = [(result, note) for result in results for note in (_of_value if brief else _of)(result)]
     left_out = shared([result.case for result in results])
     kinds: dict[str, list[tuple[Result, Note]]] = {}
     for result, note in noted:
@@ -106,12 +124,12 @@ def remarks_on(results: Sequence[Result]) -> list[str]:
     return [_say(group, left_out) for group in kinds.values()]
 
 
-def _say(group: Sequence[tuple[Result, Note]], left_out: Sequence[str]) -> str:
+def _say(group: Sequence[tuple[Result, Note]], left_out: str) -> str:
     """Returns the note of the results that share a kind."""
     (result, note), *others = group
     if not others:
         text = note.alone or " ".join(filter(None, (note.kind, note.detail)))
-        return text if result.case in text else f"{_name(result, ())}: {text}"
+        return text if result.case in text else f"{_name(result, '')}: {text}"
     named = [" ".join(filter(None, (_name(result, left_out), note.detail))) for result, note in group[:MOST_NAMED]]
     fitting = sum(length <= MOST_SAID for length in accumulate(map(len, named)))
     named = named[: max(fitting, 1)]
@@ -120,16 +138,22 @@ def _say(group: Sequence[tuple[Result, Note]], left_out: Sequence[str]) -> str:
     return f"{note.kind}, {len(group)} cases: {between.join([*named, *more])}"
 
 
-def _name(result: Result, left_out: Sequence[str]) -> str:
+def _name(result: Result, left_out: str) -> str:
     return label(result.case, left_out) + (f" ({result.host})" if result.host else "")
 
 
 def _of(result: Result) -> Iterator[Note]:
     """Yields the remarks on a result."""
-    yield from _on_the_verdict(result)
+    yield from _of_value(result)
     yield from _on_the_host(result)
-    yield from _on_the_load(result)
     yield from _on_the_launches(result)
+
+
+def _of_value(result: Result) -> Iterator[Note]:
+    yield from _on_the_verdict(result)
+    yield from _on_the_load(result)
+    if result.reference_evidence:
+        yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
 
 
 def _on_the_verdict(result: Result) -> Iterator[Note]:
@@ -143,8 +167,6 @@ def _on_the_verdict(result: Result) -> Iterator[Note]:
 def _on_the_host(result: Result) -> Iterator[Note]:
     if disturbed := remarks.disturbance(result):
         yield Note("disturbed", f"({disturbed.removeprefix('disturbed: ')})", disturbed)
-    if stepped := remarks.clock_step(result):
-        yield Note(stepped)
     if ways := each_way(result):
         yield Note("each direction", f"({ways})", f"each direction: {ways}")
     if levels := host_states.levels(result):
@@ -160,6 +182,7 @@ def _on_the_host(result: Result) -> Iterator[Note]:
 
 def _on_the_load(result: Result) -> Iterator[Note]:
     for text in (
+        remarks.clock_step(result),
         remarks.crowding(result),
         remarks.lost_by_hop(result),
         remarks.side_by_side(result),
@@ -181,8 +204,6 @@ def _on_the_launches(result: Result) -> Iterator[Note]:
         launches = f"{unsettled} of {counted(result.launches, 'launch')}"
         end = "did not become stationary; see --icbench-max-warmup"
         yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")
-    if result.reference_evidence:
-        yield Note(f"no ratio, {result.reference_evidence.splitlines()[0]}")
     of_path = result.faults and all(fault.startswith(("no-forwarding:", "stalled:")) for fault in result.faults)
     if result.repeated and not of_path:
         launches = counted(result.repeated, "launch")

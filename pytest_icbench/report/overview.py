@@ -12,18 +12,22 @@ from pytest_icbench.display.case_names import (
     Traffic,
     grouped,
     hosts_apart,
+    interval_text,
     main_figure,
     main_unit,
     number,
     path_of,
     short,
     traffic,
+    value_text,
 )
 from pytest_icbench.kinds.search.search_columns import bounds
 from pytest_icbench.model.case import REFERENCE_LINKS
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import ORDER, Verdict
+from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report.host_states import in_one_state, ratio_of
+from pytest_icbench.report.plain import over
+from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import percent
 
@@ -48,6 +52,7 @@ class Ranking:
         paths: the results of ``ranks``.
         rivals: those that cannot be distinguished from the best.
         missing: paths without a rank, since they were not measured in the common state of the host.
+        ahead: the lead over the first path that is slower, of all that may be the best.
         tied: the rivals differ from the best by at most ``MOST_EQUAL``.
     """
 
@@ -60,6 +65,7 @@ class Ranking:
     rivals: tuple[Result, ...]
     missing: tuple[str, ...] = ()
     tied: bool = False
+    ahead: str = ""
 
 
 def rankings(results: Iterable[Result]) -> list[Ranking]:
@@ -103,8 +109,10 @@ def _ranking(group: Sequence[Result]) -> Ranking:
         limits = [f"{path_of(result)}: {_limit(result)}" for result in (best, *rivals)] if rivals else [_limit(best)]
     slower = [result for result in others if result not in rivals]
     apart = _greatest_difference([gains[path_of(result)] for result in rivals])
-    tied = bool(rivals) and apart is not None and apart <= MOST_EQUAL
-    leads = [_lead(best, slower[0], gains[path_of(slower[0])])] if slower else []
+    bounded = not any(result.at_least or held_back(result, other) for result in (best, *rivals) for other in group)
+    tied = bool(rivals) and bounded and apart is not None and apart <= MOST_EQUAL
+    ahead = _ahead((best,) if tied else (best, *rivals), slower[0]) if slower else ""
+    leads = [ahead]
     if rivals:
         leads.insert(0, f"equal within {percent(apart or 0.0)}" if tied else _undecided(best, rivals, gains))
     leaders = " and ".join(map(path_of, (best, *rivals)))
@@ -115,6 +123,7 @@ def _ranking(group: Sequence[Result]) -> Ranking:
         winner=leaders if tied or not rivals else "undecided",
         ranks=tuple(f"{path_of(result)}: {figure_text(result)}" for result in (best, *others)),
         lead="; ".join(filter(None, leads)),
+        ahead=ahead,
         limits=tuple(limits),
         paths=(best, *others),
         rivals=tuple(rivals),
@@ -133,20 +142,25 @@ def _best_first(paths: list[Result]) -> list[Result]:
 
 
 def _gain(other: Result, best: Result) -> Estimate | None:
-    """Returns how many times as good a path is as another one, over launches of the same states of the host."""
-    return ratio_of(best, other) if best.figures.LESS_IS_BETTER else ratio_of(other, best)
+    """Returns how many times as good a path is as another one, with its interval where both have one.
+
+    It is over launches of the same states of the host, if these are known.
+    """
+    above, below = (best, other) if best.figures.LESS_IS_BETTER else (other, best)
+    value, by = main_figure(above), main_figure(below)
+    return ratio_of(above, below) or (over(value, by) if value and by else None)
+
+
+def held_back(one: Result, other: Result) -> bool:
+    """Whether the endpoints of the one path share CPUs, and those of the other do not: it may be faster than shown."""
+    return shares_cpus(one) and not shares_cpus(other)
 
 
 def _loses(other: Result, best: Result, gain: Estimate | None) -> bool:
-    """Whether a path is slower than the best by their intervals; False if its rate is "at least"."""
-    if other.at_least:
+    """Whether a path is slower than the best by their intervals; False if it may be faster than was measured."""
+    if other.at_least or held_back(other, best):
         return False
-    if gain is not None:
-        return gain.high is not None and gain.high < 1
-    interval, interval_of_best = _interval(other), _interval(best)
-    if interval is None or interval_of_best is None:
-        return False
-    return interval[0] > interval_of_best[1] if best.figures.LESS_IS_BETTER else interval[1] < interval_of_best[0]
+    return gain is not None and gain.high is not None and gain.high < 1
 
 
 def _greatest_difference(gains: Iterable[Estimate | None]) -> float | None:
@@ -161,19 +175,20 @@ def _greatest_difference(gains: Iterable[Estimate | None]) -> float | None:
 
 def _undecided(best: Result, rivals: Sequence[Result], gains: Mapping[str, Estimate | None]) -> str:
     """Returns who cannot be distinguished from the path with the best value, and why."""
-    floors = [path_of(result) for result in rivals if result.at_least]
-    firm = [result for result in rivals if not result.at_least]
-    known = {path for path, gain in gains.items() if gain is not None and gain.low is not None}
-    both = [result for result in firm if path_of(result) in known or (_interval(result) and _interval(best))]
-    overlapping = [path_of(result) for result in both]
-    unknown = [path_of(result) for result in firm if path_of(result) not in overlapping]
     kind = "bounds" if best.figures.BRACKETED else "intervals"
-    reasons = (
-        (overlapping, f"{kind} overlap with that of {path_of(best)}"),
-        (unknown, f"too few launches to tell from {path_of(best)}"),
-        (floors, "at least this, so may be faster"),
-    )
-    return "; ".join(f"{', '.join(paths)}: {reason}" for paths, reason in reasons if paths)
+    reasons: dict[str, list[str]] = {}
+    for rival in rivals:
+        gain = gains[path_of(rival)]
+        if rival.at_least:
+            reason = "at least this, so may be faster"
+        elif held_back(rival, best):
+            reason = f"may be faster where endpoints do not share CPUs, as those of {path_of(best)}"
+        elif gain is None or gain.low is None:
+            reason = f"too few launches to tell from {path_of(best)}"
+        else:
+            reason = f"{kind} overlap with that of {path_of(best)}"
+        reasons.setdefault(reason, []).append(path_of(rival))
+    return "; ".join(f"{', '.join(paths)}: {reason}" for reason, paths in reasons.items())
 
 
 def _key(result: Result) -> tuple[str, str, str, Traffic]:
@@ -182,11 +197,6 @@ def _key(result: Result) -> tuple[str, str, str, Traffic]:
 
 def _value(result: Result) -> float | None:
     return main_figure(result) if result.figures.is_capability(result.metric) else None
-
-
-def _interval(result: Result) -> tuple[float, float] | None:
-    main = main_figure(result)
-    return None if main is None or main.low is None or main.high is None else (main.low, main.high)
 
 
 def figure_text(result: Result) -> str:
@@ -198,14 +208,10 @@ def figure_text(result: Result) -> str:
     if value is None:
         return ""
     unit, factor = main_unit(result)
-    text = f"{short(value * factor)} {unit}"
-    if result.at_least:
-        text = f"≥ {text}"
-    interval = _interval(result)
-    if result.figures.BRACKETED:
-        text += f" (bounds {bounds(result, ' to ')})" if bounds(result) else ""
-    elif interval is not None:
-        text += f" ({short(interval[0] * factor)} to {short(interval[1] * factor)})"
+    interval = (
+        bounds(result) and f"bounds {bounds(result)}" if result.figures.BRACKETED else interval_text(result, short)
+    )
+    text = f"{short(value * factor)} {unit} ({interval})" if interval else f"{value_text(result, short)} {unit}"
     gbps = number(result, result.frames.throughput_gbps) if result.figures.SAYS_METRIC else None
     p99 = number(result, result.figures.tail)
     if gbps is not None:
@@ -213,22 +219,36 @@ def figure_text(result: Result) -> str:
     return text + ("" if p99 is None else f", 99th percentile {short(p99 / 1e3)} µs")
 
 
-def _lead(best: Result, second: Result, gain: Estimate | None) -> str:
-    """Returns the lead of the best path over the next one, whose interval does not overlap."""
-    best_value, second_value = _value(best) or 0.0, _value(second) or 0.0
-    if not best_value or not second_value:
+def _ahead(leaders: Sequence[Result], second: Result) -> str:
+    """Returns the lead of the best path over the next one; of several, what the least of them leads by at least."""
+    best, *rivals = leaders
+    if not rivals:
+        return _lead(best, second, _gain(second, best))
+    gains = [(_gain(second, leader), leader) for leader in leaders]
+    known = [(gain.high, leader) for gain, leader in gains if gain is not None and gain.high is not None]
+    if len(known) < len(leaders):
         return ""
-    floor, name = "at least " if best.at_least else "", path_of(second)
-    gain = gain or Estimate(second_value / best_value if not best.figures.LESS_IS_BETTER else best_value / second_value)
-    low, high = gain.low or 0.0, gain.high or 0.0
-    if best.figures.LESS_IS_BETTER:
-        ends = f" ({percent(1 - high)} to {percent(1 - low)})" if low and high else ""
-        return f"{percent(1 - gain)} below {name}{ends}"
-    if gain <= 0.5:
-        ends = f" ({1 / high:.1f} to {1 / low:.1f})" if low and high else ""
-        return f"{floor}{1 / gain:.1f} times {name}{ends}"
-    ends = f" ({percent(1 / high - 1)} to {percent(1 / low - 1)})" if low and high else ""
-    return f"{floor}{percent(1 / gain - 1)} ahead of {name}{ends}"
+    high, last = max(known, key=lambda item: item[0])
+    return f"each at least {_lead(last, second, Estimate(high))}" if high < 1 else ""
+
+
+def _lead(best: Result, second: Result, gain: Estimate | None) -> str:
+    """Returns the lead of the best path over the next one: with its interval, or at least the end that is sure."""
+    if gain is None or not gain:
+        return ""
+    words = "below" if best.figures.LESS_IS_BETTER else "times" if gain <= 0.5 else "ahead of"
+
+    def say(end: float) -> str:
+        if words == "times":
+            return f"{1 / end:.1f}" if end > 0.1 else f"{1 / end:,.0f}"
+        return percent(1 - end if words == "below" else 1 / end - 1)
+
+    name = path_of(second)
+    if not gain.low or gain.high is None:
+        return f"{say(gain)} {words} {name}"
+    if best.at_least or held_back(best, second):
+        return f"at least {say(gain.high)} {words} {name}"
+    return f"{say(gain)} {words} {name} ({say(gain.high)} to {say(gain.low)})"
 
 
 def _limit(result: Result) -> str:
@@ -246,6 +266,15 @@ def verdicts(results: Iterable[Result]) -> list[tuple[str, int]]:
     order: list[str] = list(ORDER)
     counted = Counter(result.verdict or "not judged" for result in results)
     return sorted(counted.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
+
+
+def failed_otherwise(failed: Iterable[tuple[str, str]], results: Iterable[Result]) -> list[tuple[str, str]]:
+    """Returns the failed tests, each with the first line of its message, without those that a verdict failed.
+
+    These are listed with their result.
+    """
+    judged = [f"[{result.case}" for result in results if result.verdict in NOTABLE]
+    return [(test, text) for test, text in failed if not any(case in test for case in judged)]
 
 
 def skips(reasons: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:

@@ -34,7 +34,7 @@ def _with(result: Result, plain: Result | None) -> Result:
     value, before = main_figure(result), main_figure(plain)
     if not value or not before or not _has_reference(result):
         return result
-    return replace(result, plain=_over(before, value) if result.figures.LESS_IS_BETTER else _over(value, before))
+    return replace(result, plain=over(before, value) if result.figures.LESS_IS_BETTER else over(value, before))
 
 
 def _has_reference(result: Result) -> bool:
@@ -42,7 +42,7 @@ def _has_reference(result: Result) -> bool:
     return result.figures.is_capability(result.metric)
 
 
-def _over(above: Estimate, below: Estimate) -> Estimate:
+def over(above: Estimate, below: Estimate) -> Estimate:
     """Returns a ratio whose interval holds every ratio of the two intervals, which are independent."""
     if above.low is None or above.high is None or not below.low or not below.high:
         return Estimate(above / below)

@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The comparison of two runs or baselines: its changes, and lines of at most 100 columns. Pure."""
+"""The comparison of two runs or baselines: its changes, and a table for each compared value. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from pytest_icbench.display.case_names import short
 from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer
 from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.margins import MAIN
 from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model import comparability
-from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.report.value_changes import Change, Comparison, changed, compared, in_units, of_finding
-from pytest_icbench.wording import printable, signed_percent
+from pytest_icbench.report.value_changes import (
+    Change,
+    Comparison,
+    change_tables,
+    changed,
+    compared,
+    in_units,
+    of_finding,
+)
+from pytest_icbench.wording import printable
 
 WIDTH = 100
-_HEADS = ("case", "value", "before", "now", "change", "interval", "verdict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +49,20 @@ def compare_sides(
     now: Baseline,
     thresholds: Thresholds,
     patterns: Sequence[str] = comparability.DEFAULT,
+    width: int = WIDTH,
 ) -> ComparedSides:
     """Compares two sides.
 
     Args:
         patterns: facts that must match.
+        width: the most columns of a line.
     """
     comparer = Comparer(before, patterns, len(now.entries))
-    rows: list[tuple[str, ...]] = []
     changes: list[Change] = []
     verdicts: Counter[str] = Counter()
     differing: Counter[str] = Counter()
     notes: list[str] = []
-    for entry in sorted(now.entries, key=lambda entry: entry.key):
+    for entry in sorted(now.entries, key=lambda entry: (entry.dimension, _in_order(entry.case), entry.placement)):
         margins = thresholds.margins(entry.case)
         comparison = comparer.compare_entry(entry, margins, retest=True)  # nothing can be measured
         verdict = _verdict(comparison)
@@ -74,13 +81,12 @@ def compare_sides(
             if finding.outlook()
         ]
         changes += _changes(entry, comparison)
-        rows += _rows(entry, comparison)
     seen = {entry.about for entry in now.entries}
     gone = [
         f"only in {before.name}: {case}"
         for case in sorted({entry.case for entry in before.entries if entry.about not in seen})
     ]
-    lines = [*_table(rows), ""] if rows else []
+    lines = change_tables(changes, width)
     counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in ORDER if verdicts[verdict])
     lines.append(f"{_title(before, now)}: {counts or 'nothing in common'}")
     if differing:
@@ -96,6 +102,11 @@ def compare_sides(
         tuple(printable(line) for line in [*lines, *notes, *gone]),
         verdicts[Verdict.REGRESSED] > 0,
     )
+
+
+def _in_order(case: str) -> list[tuple[int, str]]:
+    """Returns a sort key that puts 64 before 1500."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", case)]
 
 
 def _title(before: Baseline, now: Baseline) -> str:
@@ -145,56 +156,3 @@ def _verdict(comparison: BaselineComparison) -> str:
     if comparison.incomparable is not None:
         return Verdict.INCOMPARABLE
     return min((finding.verdict for finding in comparison.findings), key=ORDER.index, default=Verdict.INCONCLUSIVE)
-
-
-def _rows(entry: Entry, comparison: BaselineComparison) -> list[tuple[str, ...]]:
-    if not comparison.findings:
-        name = MAIN[entry.dimension]
-        figure = entry.figures.get(name)
-        return [
-            (
-                entry.case,
-                _named(name),
-                "",
-                _in_units(name, figure.value if figure else None),
-                "",
-                "",
-                _verdict(comparison),
-            )
-        ]
-    return [(entry.case, *_cells(finding)) for finding in comparison.findings]
-
-
-def _cells(finding: Finding) -> tuple[str, ...]:
-    before, now = (_in_units(finding.name, value) for value in (finding.baseline_value, finding.value))
-    interval = ""
-    if finding.ratio_low is not None and finding.ratio_high is not None:
-        interval = f"{signed_percent(finding.ratio_low)}..{signed_percent(finding.ratio_high)}"
-    change = signed_percent(finding.ratio) + " %" if finding.ratio is not None else ""
-    return _named(finding.name), before, now, change, interval, finding.verdict
-
-
-def _named(name: str) -> str:
-    title, unit, _ = in_units(name)
-    return f"{title}, {unit}" if unit else title
-
-
-def _in_units(name: str, value: float | None) -> str:
-    return "" if value is None else short(value * in_units(name)[2])
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    texts = [_HEADS, *rows]
-    widths = [max(len(row[place]) for row in texts) for place in range(len(_HEADS))]
-    widths[0] = max(min(widths[0], WIDTH - sum(widths[1:]) - 2 * (len(_HEADS) - 1)), 12)
-    lines = []
-    for row in texts:
-        cells = [_middle(row[0], widths[0]).ljust(widths[0]), row[1].ljust(widths[1])]
-        cells += [text.rjust(width) for text, width in zip(row[2:6], widths[2:6], strict=True)]
-        lines.append("  ".join([*cells, row[6]]).rstrip())
-    return lines
-
-
-def _middle(text: str, width: int) -> str:
-    head = (width - 1) // 2
-    return text if len(text) <= width else text[:head] + "…" + text[len(text) - (width - 1 - head) :]

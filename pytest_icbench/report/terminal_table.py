@@ -1,100 +1,230 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results as tables of at most 100 columns. Pure."""
+"""Results as tables for terminals: one for each size of frames, rates and round trips side by side. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
 
-from pytest_icbench.display.case_names import host_legend, hosts_apart
-from pytest_icbench.display.table import In
+from pytest_icbench.display.case_names import (
+    grouped,
+    host_legend,
+    hosts_apart,
+    label,
+    main_figure,
+    number,
+    path_of,
+    shared,
+    traffic,
+)
+from pytest_icbench.display.table import Cells, Column, In, grid, listing
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.columns import columns
-from pytest_icbench.report.line import label, shared
+from pytest_icbench.report.disambiguate import disambiguated
 from pytest_icbench.report.notes import notes as all_notes
+from pytest_icbench.report.overview import REFERENCES, verdict_named
 from pytest_icbench.report.plain import with_plain
+from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.report.reported_intervals import with_sessions
-from pytest_icbench.wording import printable, wrapped
+from pytest_icbench.wording import counted, printable, wrapped
 
-#: Widest line of a table.
+#: Widest line where the width of the terminal is not known.
 WIDTH = 100
-#: Least width of the names of rows. With less room each name gets a separate line above its values.
-_LEAST_NAME, _INDENT = 24, 2
+#: The most rows of a table, and of all tables, without ``-v``.
+MOST_ROWS, MOST_IN_ALL = 40, 120
 #: The title of a dimension's table, which says what its columns mean.
 _TITLES = {table: title for kind in KINDS for table, title in kind.titles.items()}
+#: Metrics that stand in the head; the title has the load of any other.
+_NAMED = ("ndr", "pdr", "mfr", "trace")
+#: Kinds whose values stand side by side in the row of a path.
+_OF_FRAMES = In.THROUGHPUT | In.LATENCY | In.VARIATION
 
 
-def table(results: Sequence[Result]) -> list[str]:
-    """Returns a table for each dimension and metric, one host after the other, then notes on their results.
+class _Block(NamedTuple):
+    """Columns of one kind and metric: the results by the names of their rows, and what all of them share."""
 
-    A kind can have several tables.
+    where: In
+    metric: str
+    rows: dict[str, Result]
+    load: str
+
+
+def table(results: Sequence[Result], width: int = WIDTH, *, verbose: bool = False) -> list[str]:
+    """Returns the tables, the best row first, then notes on their results.
+
+    Args:
+        width: the most columns of a line.
+        verbose: whether to show all columns, rows and notes.
     """
-    apart = with_plain(with_sessions(hosts_apart(results)))
-    hosts = list(dict.fromkeys(result.host for result in apart))
-    groups: dict[tuple[str, str, str | None], list[Result]] = {}
-    for result in sorted(apart, key=lambda result: hosts.index(result.host)):
-        key = kind_of(result).table(result), result.metric, result.host
-        groups.setdefault(key, []).append(result)
+    apart = disambiguated(with_plain(with_sessions(hosts_apart(results))))
     lines: list[str] = []
-    for (kind, metric, host), group in groups.items():
-        if lines:
-            lines.append("")
-        on = f" on {host}" if host else ""
-        title = _TITLES[kind].format(kind=kind, metric=metric)
-        own = kind_of(group[0])
-        lines += _group(title + on, metric, group, own.shown)
-        for further, has, shown in own.further:
-            if having := list(filter(has, group)):
-                lines += ["", *_group(f"{further}{on}", metric, having, shown)]
-    legend = [line for text in host_legend(results) for line in wrapped(text, WIDTH)]
-    notes = [line for note in all_notes(apart) for line in wrapped(printable(note), WIDTH)]
+    left, hidden = (len(apart) if verbose else MOST_IN_ALL), 0
+    for title, blocks in _sections(apart, verbose=verbose):
+        number_of_rows = len({name for block in blocks for name in block.rows})
+        if left <= 0:
+            hidden += number_of_rows
+            continue
+        most = number_of_rows if verbose else min(MOST_ROWS, left)
+        lines += [*([""] if lines else []), *_section(title, blocks, width, most, verbose=verbose)]
+        left -= most
+    if hidden:
+        lines += ["", f"{counted(hidden, 'more row')}: -v shows all, and so does the page"]
+    legend = [line for text in host_legend(results) for line in wrapped(text, width)]
+    notes = [line for note in all_notes(apart, brief=not verbose) for line in wrapped(printable(note), width)]
     below = [*notes, *legend]
     return [*lines, *([""] if below else []), *below] if lines else []
 
 
-def _group(name: str, metric: str, group: Sequence[Result], where: In) -> list[str]:
-    common = () if where is In.STARTUP else _common(group)
-    title = name + (f", all with {' '.join(common)}" if common else "")
-    kept = [("case", [_name(result, common) for result in group], False)]
-    for column in columns(where):
-        cells = [column.text(result) for result in group]
-        if where in column.always or any(cells):
-            kept.append((column.head(metric=metric), cells, column.number))
-    texts = [[head, *cells] for head, cells, _ in kept]
-    widths = [max(map(len, text)) for text in texts]
-    room = WIDTH - sum(widths[1:]) - 2 * (len(widths) - 1)
-    apart = room < min(widths[0], _LEAST_NAME)
-    widths[0] = _INDENT if apart else min(widths[0], room)
-    lines = [_cut(title, WIDTH)]
-    for name, *cells in zip(*texts, strict=True):
-        if apart:
-            lines.append(_middle(name, WIDTH))
-        row = ["" if apart else name, *cells]
-        shown = [
-            _middle(text, width).rjust(width) if number else _middle(text, width).ljust(width)
-            for text, width, (_, _, number) in zip(row, widths, kept, strict=True)
-        ]
-        lines.append("  ".join(shown).rstrip())
+def _sections(results: Sequence[Result], *, verbose: bool) -> list[tuple[str, list[_Block]]]:
+    """Returns the title of each table with its blocks.
+
+    A table has the paths of one size of frames, or the sizes of one path where there are more sizes than paths.
+    """
+    of_frames = [result for result in results if _where(result) in _OF_FRAMES]
+    sizes, paths = {traffic(result).size for result in of_frames}, set(map(path_of, of_frames))
+    by_path = len(sizes) > len(paths)
+    out = []
+    for (_, _, title), group in grouped(_in_order(results), lambda result: _key(result, by_path=by_path)).items():
+        kinds = grouped(group, _where)
+        blocks = [_block(where, of_kind, by_path=by_path) for where, of_kind in kinds.items()]
+        if verbose and (varied := _varied(group)):
+            blocks.append(_block(In.VARIATION, varied, by_path=by_path))
+        out.append((title, blocks))
+    return out
+
+
+def _varied(group: Iterable[Result]) -> list[Result]:
+    return [result for result in group if number(result, result.round_trips.pdv_p50_ns) is not None]
+
+
+def _key(result: Result, *, by_path: bool) -> tuple[str, In, str]:
+    host = result.host or ""
+    on = f" on {host}" if host else ""
+    where = _where(result)
+    if where not in _OF_FRAMES:
+        title = _TITLES[kind_of(result).table(result)]
+        return host, where, title.format(kind=result.dimension, metric=result.metric) + on
+    return host, _OF_FRAMES, printable(path_of(result) if by_path else traffic(result).size) + on
+
+
+def _where(result: Result) -> In:
+    return kind_of(result).shown
+
+
+def _in_order(results: Sequence[Result]) -> list[Result]:
+    """Returns the results of each host together, with short frames first."""
+    hosts = list(dict.fromkeys(result.host for result in results))
+    return sorted(results, key=lambda result: (hosts.index(result.host), result.point.traffic.mean_bytes))
+
+
+def _block(where: In, group: Sequence[Result], *, by_path: bool) -> _Block:
+    """Returns a block whose rows are named by what distinguishes them, the best first unless they go by size."""
+    loads = [traffic(result) for result in group]
+    of_frames = where in _OF_FRAMES
+    kept = [name for name in _LOAD if of_frames and len({getattr(load, name) for load in loads}) > 1]
+    end = "" if of_frames else shared([result.case for result in group])
+    rows: dict[str, Result] = {}
+    for result in sorted(group, key=_rank) if of_frames and not by_path else group:
+        of = ", ".join(filter(None, (result.run, result.apart)))
+        name = (result.point.load.row or label(result.case, end)) + (f" ({of})" if of else "")
+        if of_frames:
+            parts = dict(zip(_LOAD, result.case.removesuffix("-remote").rsplit("-", len(_LOAD))[1:], strict=False))
+            first = result.point.traffic.label if by_path else path_of(result)
+            name = "-".join([first, *(parts.get(part, "") for part in kept)])
+        name = printable(name)
+        # Names have to differ, whatever a later version writes.
+        rows[next(each for each in _numbered(name) if each not in rows)] = result
+    one = ("pairs",) if loads[0].pairs == 1 else ()
+    load = loads[0].say("packet_size", "header", "flows", "direction", "queues", *kept, *one) if of_frames else ""
+    metrics = {result.metric for result in group} & {*_NAMED}
+    return _Block(
+        where,
+        metrics.pop() if len(metrics) == 1 and not kept else "",
+        rows,
+        f"{group[0].figures.NOUN} with {load}" if load else "",
+    )
+
+
+#: The axes at the end of an id, in its order.
+_LOAD = ("burst", "pairs", "rate")
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} (no. {number})" for number in count(2))
+
+
+def _rank(result: Result) -> tuple[bool, float]:
+    value = float(main_figure(result) or 0.0)
+    return main_figure(result) is None, value if result.figures.LESS_IS_BETTER else -value
+
+
+def _section(title: str, blocks: Sequence[_Block], width: int, most: int, *, verbose: bool) -> list[str]:
+    """Returns the lines of a table; blocks that share no row follow each other."""
+    several = len({name for block in blocks for name in block.rows}) > 1
+    alike = [_cells(block, (), several=several, verbose=verbose)[1] for block in blocks]
+    of_all = [text for text in alike[0] if all(text in texts for texts in alike)]
+    about = [_about(block, texts, of_all) for block, texts in zip(blocks, alike, strict=True)]
+    about = [*filter(None, about), *([f"all {', '.join(of_all)}"] if of_all else [])]
+    lines = wrapped(f"{title}{': ' if about else ''}{'; '.join(about)}", width)
+    joined = bool(set.intersection(*(set(block.rows) for block in blocks)))
+    for part in [blocks] if joined else [[block] for block in blocks]:
+        lines += _rows(part, width, most, several=several, verbose=verbose)
     return lines
 
 
-def _name(result: Result, common: Sequence[str]) -> str:
-    """Returns the name of a row; for containers the part of the case's id that distinguishes them."""
-    return printable(result.point.load.row or label(result.case, common))
+def _about(block: _Block, alike: Sequence[str], of_all: Sequence[str]) -> str:
+    """Returns a block's load, and what its rows alone have in common."""
+    own = ", ".join(text for text in alike if text not in of_all)
+    return f"{block.load} ({own})" if own and block.load else block.load or own
 
 
-def _common(group: Sequence[Result]) -> tuple[str, ...]:
-    """Returns those of burst, pairs and rate that all rows share, so that the title has them instead of each row."""
-    return () if any(result.point.remote for result in group) else shared([result.case for result in group])
+def _rows(blocks: Sequence[_Block], width: int, most: int, *, several: bool, verbose: bool) -> list[str]:
+    """Returns the rows of blocks side by side; one block after the other if the width is too small for that."""
+    names = list(dict.fromkeys(name for block in blocks for name in block.rows))
+    cells = [column for block in blocks for column in _cells(block, names, several=several, verbose=verbose)[0]]
+    marks = [_mark(next(block.rows[name] for block in blocks if name in block.rows)) for name in names]
+    cells += [Cells("", marks, number=False)] if len(set(marks)) > 1 else []
+    cells = [column._replace(texts=column.texts[:most]) for column in cells]
+    lines = grid(names[:most], cells, width)
+    if lines is None and len(blocks) > 1:
+        return [line for block in blocks for line in _rows([block], width, most, several=several, verbose=verbose)]
+    more = [f"and {counted(len(names) - most, 'more row')}: -v shows all, and so does the page"]
+    return [*(lines or listing(names[:most], cells, width)), *(more if len(names) > most else [])]
 
 
-def _middle(text: str, width: int) -> str:
-    """Shortens a text to ``width`` by leaving out its middle, since both ends of a case's id matter."""
-    if len(text) <= width:
-        return text
-    head = (width - 1) // 2
-    return text[:head] + "…" + text[len(text) - (width - 1 - head) :]
+def _cells(block: _Block, names: Sequence[str], *, several: bool, verbose: bool) -> tuple[list[Cells], list[str]]:
+    """Returns a block's columns, and the texts that stand in the title because they are the same in all rows."""
+    marks = {_mark(result) for result in block.rows.values()}
+    kept, alike = [], [mark for mark in marks if mark and several and len(marks) == 1]
+    for column in columns(block.where):
+        if In.MORE in column.shown and not verbose:
+            continue
+        texts = {name: column.text(result) for name, result in block.rows.items()}
+        if not any(texts.values()) and block.where not in column.always:
+            continue
+        if several and len(set(texts.values())) == 1 and not column.main:
+            alike += _alike(column, next(iter(texts.values())))
+        else:
+            kept.append(
+                Cells(
+                    column.head(metric=block.metric),
+                    [texts.get(name, "") for name in names],
+                    column.number,
+                )
+            )
+    return kept, alike
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+def _alike(column: Column, text: str) -> list[str]:
+    """Returns what the title says in place of a column; nothing for verdicts that nobody asked for."""
+    named = text if verdict_named(text) else f"{column.name} {text} {column.unit}".strip()
+    return [] if text == "-" else [named]
+
+
+def _mark(result: Result) -> str:
+    """Returns what distinguishes a row's path: no switch between, or endpoints that share CPUs."""
+    marks = ["no switch"] if result.switch in REFERENCES and result.dimension in ("throughput", "latency") else []
+    return ", ".join([*marks, *(["shared CPU"] if shares_cpus(result) and result.dimension != "startup" else [])])

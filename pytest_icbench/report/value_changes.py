@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_icbench.display.case_names import grouped, short
+from pytest_icbench.display.case_names import grouped, label, shared, short
+from pytest_icbench.display.table import Cells, grid, listing
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.entry import Baseline, make_entry
 from pytest_icbench.gate.margins import COMPARED, MAIN, Margins
@@ -106,13 +107,39 @@ class Change:
         return f"{short(self.before * factor)} to {short(self.now * factor)} {unit}"
 
 
-def as_lines(comparison: Comparison) -> list[str]:
-    """Returns the lines of a comparison for terminals: title with counts, facts, and a line for each change."""
+def comparison_lines(comparison: Comparison, width: int) -> list[str]:
+    """Returns the lines of a comparison for terminals: title with counts, facts, tables, and each remark once."""
     lines = [f"{comparison.title}: {comparison.counts}", *(f"  {fact}" for fact in comparison.facts)]
-    for change in comparison.changes:
-        parts = (f"{in_units(change.name)[0]} {change.text}", change.values, change.note)
-        lines.append(f"  {change.case}: {change.verdict}, {', '.join(filter(None, parts))}")
+    lines += ["", *change_tables(comparison.changes, width)]
+    notes = grouped((change for change in comparison.changes if change.note), lambda change: change.note)
+    return lines + [f"{counted(len(changes), 'value')}: {note}" for note, changes in notes.items()]
+
+
+#: The heads of tables of changes, and whether their cells are aligned to the right.
+_HEADS = {"before": True, "now": True, "change": True, "95 %": True, "verdict": False}
+
+
+def change_tables(changes: Sequence[Change], width: int) -> list[str]:
+    """Returns a table for each value, with an empty line after it. Names leave out the end that all cases share."""
+    lines: list[str] = []
+    for name, group in grouped(changes, lambda change: change.name).items():
+        end = shared([change.case for change in group])
+        names = [label(change.case, end) for change in group]
+        columns = zip(*map(_cells, group), strict=True)
+        cells = [Cells(head, texts, right) for (head, right), texts in zip(_HEADS.items(), columns, strict=True)]
+        title, unit, _ = in_units(name)
+        value = f"{title}, {unit}" if unit else title
+        lines += [f"{value}, all with {end.removeprefix('-')}" if end else value]
+        lines += [*(grid(names, cells, width) or listing(names, cells, width)), ""]
     return lines
+
+
+def _cells(change: Change) -> tuple[str, ...]:
+    factor = in_units(change.name)[2]
+    before, now = ("" if value is None else short(value * factor) for value in (change.before, change.now))
+    ends = [signed_percent(end) for end in (change.low, change.high) if end is not None]
+    ratio = "" if change.ratio is None else f"{signed_percent(change.ratio)} %"
+    return before, now, ratio, " to ".join(ends) if len(ends) == 2 else "", change.verdict
 
 
 @dataclass(frozen=True, slots=True)

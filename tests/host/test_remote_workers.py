@@ -77,7 +77,7 @@ def test_hosts_share_the_cases_and_write_one_report(two: list[SecondHost], tmp_p
     process = start(tmp_path, [gateway(host) for host in two], arguments=("--icbench-budget=9",))
     output = tmp_path / "output"
     assert process.wait(120) == 0, output.read_text()
-    assert all(f"throughput on host {number}, all with " in output.read_text() for number in (1, 2))
+    assert all(f" on host {number}: rate with " in output.read_text() for number in (1, 2))
     found = results(tmp_path)
     assert len({each["case"] for each in found}) == len(found) == 6
     by_machine: dict[str, list[str]] = {}

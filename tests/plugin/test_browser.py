@@ -140,6 +140,7 @@ class Opened:
         self.page.on("request", self._requested)
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-ic-ready=yes]")
+        self.page.evaluate("for (const tests of document.querySelectorAll('#ic-tests')) tests.open = true")
 
     def _requested(self, request: Any) -> None:
         if not request.url.startswith(("file:", "blob:", "data:")):
@@ -198,7 +199,7 @@ def test_hostile_texts_are_shown_and_do_nothing(opened: Opened) -> None:
     row = opened.page.locator("#results-table td.col-testId", has_text="test_h[").first
     assert "<script>document.title='owned'</script>" in row.inner_text()
     assert "中文" in row.inner_text()
-    row.locator("button.ic-show").click()
+    opened.page.locator("#ic-table button.ic-show[aria-label^='details of test_h[']").click()
     facts = opened.page.locator("#ic-case-body .ic-facts").inner_text()
     assert "<img src=x onerror" in facts
     assert "owned" not in opened.page.title()
@@ -300,7 +301,7 @@ def test_what_is_folded_and_sorted_says_so(opened: Opened) -> None:
 
 def test_windows_of_a_case_can_be_chosen_by_keyboard(opened: Opened) -> None:
     page = opened.page
-    button = page.locator("#results-table button.ic-show").first
+    button = page.locator("#ic-table button.ic-show").first
     button.focus()
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "ic-one-case"
@@ -309,7 +310,7 @@ def test_windows_of_a_case_can_be_chosen_by_keyboard(opened: Opened) -> None:
 
 
 def test_the_path_of_a_case_is_a_list_and_saved_as_a_page(opened: Opened) -> None:
-    opened.page.locator("#results-table button.ic-show").first.click()
+    opened.page.locator("#ic-table button.ic-show").first.click()
     path = opened.page.locator("#ic-case-body details.ic-figure", has_text="The path under test")
     path.scroll_into_view_if_needed()
     stations = path.locator("ol.ic-path > li")
@@ -365,3 +366,35 @@ def brightness(colour: str) -> float:
     """0 to 255, of ``rgb(1, 2, 3)``."""
     parts = [float(part) for part in colour.partition("(")[2].rstrip(")").split(",")[:3]]
     return sum(parts) / 3
+
+
+def test_the_table_of_all_cases_sorts_by_numbers_within_a_unit_and_filters(opened: Opened) -> None:
+    page = opened.page
+    names = "#ic-table tbody td:first-child"
+    cases = page.locator(names).count()
+    assert page.locator("#ic-table th").all_inner_texts() == [
+        "Case",
+        "Value",
+        "Unit",
+        "95 %",
+        "Change",
+        "Limit by",
+        "Verdict",
+    ]
+    head = page.locator("#ic-table th", has_text="Value")
+    head.get_by_role("button").click()
+    page.locator("#ic-table th[aria-sort=ascending]", has_text="Value").get_by_role("button").press("Enter")
+    assert page.locator("#ic-table th[aria-sort=descending]").inner_text() == "Value"
+    units = page.locator("#ic-table tbody td:nth-child(3)").all_inner_texts()
+    values = [
+        float(text.replace(",", "")) for text in page.locator("#ic-table tbody td:nth-child(2)").all_inner_texts()
+    ]
+    rates = [value for value, unit in zip(values, units, strict=True) if unit == "Mpps"]
+    assert rates == sorted(rates, reverse=True)
+    assert len(units) == cases
+    assert sorted(units, reverse=True) == units
+    page.fill("#ic-filter", "snabb:new REGRESSED")
+    page.wait_for_function(f"document.querySelectorAll({names!r}).length === 1")
+    page.fill("#ic-filter", "")
+    page.wait_for_function(f"document.querySelectorAll({names!r}).length === {cases}")
+    assert opened.troubles == []

@@ -157,4 +157,4 @@ def test_a_run_reports_the_host_from_the_path_and_which_loss_it_finds(
     assert verdict in text
     assert ("the reference link changed, too" in text) is (control < 1)
     for shown in (text, (inner.path / "reports" / "latest" / "summary.md").read_text()):
-        assert "this session would have found nine times of ten: " in shown
+        assert "his session would have found nine times of ten: " in shown

@@ -97,7 +97,7 @@ def test_a_test_that_is_interrupted_when_it_has_measured_is_in_the_table(inner: 
     inner.write(test_x=ONE.rstrip() + "\n    raise KeyboardInterrupt\n")
     result = inner.spawn_with_bench()
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*= icbench results =*", "ovs-64B*"])
+    result.stdout.fnmatch_lines(["*= icbench results =*", "64B *"])
 
 
 def test_a_signal_while_a_result_is_written_comes_after_it(inner: Runner) -> None:
@@ -112,7 +112,7 @@ run.write_hlog = write
 """
     result = inner.spawn_with_bench(before=before)
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*= icbench results =*", "ovs-64B*"])
+    result.stdout.fnmatch_lines(["*= icbench results =*", "64B *"])
 
 
 def test_mistakes_are_reported_before_the_host_is_taken(files: Runner, bench: type[FakeTestbed]) -> None:
@@ -252,7 +252,7 @@ def test_files_for_a_ci(files: Runner, bench: type[FakeTestbed]) -> None:
     counts = {sample.labels["verdict"]: sample.value for sample in families["icbench_cases"].samples}
     assert counts == {"PASS": 1, "REGRESSED": 1, "skipped": 2}
     page = (run / "summary.md").read_text()
-    assert "2 results: 1 REGRESSED, 1 PASS, 2 skipped, 1 failed" in page
+    assert "2 results: 1 REGRESSED, 1 PASS; 1 test failed; 2 tests skipped" in page
     assert "* **REGRESSED** `ovs-64B-b32-1vs1-Rmax`: 4 Mpps is 20 % lower than main" in page
     assert "no vpp here" in page
 
@@ -285,7 +285,7 @@ def test_a_weak_session_has_an_exit_status_of_its_own(files: Runner, bench: type
     files.run("--icbench-save=few")
     result = files.run("--icbench-compare=few", *weak)
     assert result.ret == WEAK_STATUS
-    result.stdout.fnmatch_lines(["weak session: 2 cases of 2 cannot show a loss of 10 %*"])
+    assert "Weak session: 2 cases of 2 cannot show a loss of 10 %" in " ".join(result.stdout.str().split())
     assert files.run("--icbench-compare=few").ret == EXIT_UNDECIDED
     bench.behaviour = slower(0.8)
     assert files.run("--icbench-compare=main", *weak).ret == EXIT_REGRESSED

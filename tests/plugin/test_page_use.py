@@ -32,6 +32,10 @@ __all__ = ["browser"]
 SLOW = "snabb"
 #: More rows than are shown at once, and fewer: axe takes 10 s for many, which have the elements of few.
 MANY, FEW = 230, 20
+#: A line has three points: the first screen has the shortest and the longest frames.
+SIZES = (64, 512, 1500)
+#: Rows beyond those of one path: three paths with rates and two with round trips, each but one of all rows.
+OTHERS = 3 * len(SIZES) + 2 * len(SIZES) - 1
 
 
 #: Follows links one by one; returns those that do not lead to one place, which is marked.
@@ -52,7 +56,7 @@ def written(path: Path, rows: int) -> Path:
     """The page of a run with as many rows for one path, besides those of others."""
     page, tests = Page(), list[TestRecord]()
     for switch, value in (("testpmd", 9e6), ("ovs", 3e6), ("direct", 20e6)):
-        for size in (64, 1500):
+        for size in SIZES:
             add(
                 page,
                 tests,
@@ -61,7 +65,7 @@ def written(path: Path, rows: int) -> Path:
                 throughput_pps_low=value * 0.9,
             )
     for switch, rtt in (("ovs", 8e3), (SLOW, 700e3)):
-        for size in (64, 1500):
+        for size in SIZES:
             case = Case(switch, Frames(Traffic(size), 4, Rate(1000)), pairs=1, dimension="latency")
             means: dict[str, Any] = {
                 "rtt_mean_ns": rtt * 1.5,
@@ -115,12 +119,12 @@ def marks(opened: Opened, chart: str) -> int:
 
 def test_the_first_screen_has_the_answer(seen: Opened) -> None:
     page = seen.page
-    assert page.title() == page.locator("h1").inner_text() == "Which switch? 4 paths, 64 and 1500 bytes"
+    assert page.title() == page.locator("h1").inner_text() == "Which switch? 4 paths, 64, 512 and 1500 bytes"
     for selector in (".ic-tiles", ".ic-warning", ".ic-sentences", "#ic-fig-rates-0 svg", "#ic-fig-rates-1 svg"):
         box = page.locator(selector).first.bounding_box()
         assert box["y"] + box["height"] <= 900, selector
-    assert "48 of 48 windows" not in page.inner_text(".ic-warning")
-    assert "Disturbed: 48 of" in page.inner_text(".ic-warning")
+    assert "72 of 72 windows" not in page.inner_text(".ic-warning")
+    assert "Disturbed: 72 of" in page.inner_text(".ic-warning")
     assert "16 not measured: vpp is not installed" in re.sub(r"\s+", " ", page.inner_text(".ic-tiles"))
     assert page.locator("#ic-skipped details").count() == 1
     assert page.locator("#results-table td.col-testId", has_text="vpp").count() == 0
@@ -134,11 +138,9 @@ def test_contents_and_links_lead_to_every_part_and_case(opened: Opened) -> None:
         targets
     )
     assert all(page.locator(f"[id='{target[1:]}']").count() == 1 for target in targets)
-    page.locator("#ic-index > summary").click()
-    for group in page.locator("#ic-index details > summary").all():
-        group.click()
-    page.wait_for_function(f"document.querySelectorAll('#ic-index a').length === {MANY + 9}")
-    targets = page.eval_on_selector_all("#ic-index a", "links => links.map(link => link.hash)")
+    page.get_by_role("button", name="Show all rows").click()
+    page.wait_for_function(f"document.querySelectorAll('#ic-table a').length === {MANY + OTHERS}")
+    targets = page.eval_on_selector_all("#ic-table a", "links => links.map(link => link.hash)")
     assert len(set(targets)) == len(targets)
     assert page.evaluate(FOLLOW, targets) == []
 
@@ -153,11 +155,11 @@ def test_a_link_shows_a_row_beyond_those_that_are_shown(opened: Opened) -> None:
     page.evaluate("id => { location.hash = id; }", last)
     page.wait_for_function("id => document.getElementById(id).getBoundingClientRect().height > 0", arg=last)
     page.evaluate("document.querySelector('#ic-filter').value = ''")
-    assert page.locator(rows).count() == MANY + 9
+    assert page.locator(rows).count() == MANY + OTHERS
 
 
 def test_rows_without_media_have_no_elements_for_it(seen: Opened) -> None:
-    assert seen.page.locator("#results-table .media").count() == MANY + 9
+    assert seen.page.locator("#results-table .media").count() == MANY + OTHERS
     assert seen.page.locator("#results-table video, #results-table img").count() == 0
 
 
@@ -192,17 +194,17 @@ def test_a_path_is_hidden_by_its_legend_and_the_others_get_the_room(opened: Open
     page.locator("#ic-fig-latency-0").scroll_into_view_if_needed()
     page.locator("#ic-latency").get_by_label("Scale").select_option("linear")
     page.wait_for_function("!document.querySelector('#ic-fig-latency-0 svg').textContent.includes('logarithmic')")
-    assert marks(opened, "latency-0") == 4
+    assert marks(opened, "latency-0") == 6
     greatest = max(float(text.replace(",", "")) for text in svg_texts(opened, "latency-0", "role-axis-label"))
     button = page.locator("#ic-fig-latency-0 .ic-legend button", has_text=SLOW)
     button.click()
     assert button.get_attribute("aria-pressed") == "false"
-    page.wait_for_function("document.querySelectorAll('#ic-fig-latency-0 .mark-symbol path').length === 2")
+    page.wait_for_function("document.querySelectorAll('#ic-fig-latency-0 .mark-symbol path').length === 3")
     labels = [float(text) for text in svg_texts(opened, "latency-0", "role-axis-label") if float(text) < 60]
     assert greatest > 1000
     assert labels
     button.press("Enter")
-    page.wait_for_function("document.querySelectorAll('#ic-fig-latency-0 .mark-symbol path').length === 4")
+    page.wait_for_function("document.querySelectorAll('#ic-fig-latency-0 .mark-symbol path').length === 6")
 
 
 def test_the_mean_is_shown_on_request(opened: Opened) -> None:
@@ -218,7 +220,7 @@ def test_intervals_at_one_place_are_side_by_side(seen: Opened) -> None:
     places = seen.page.eval_on_selector_all(
         "#ic-fig-size-0-pps .mark-symbol path", "all => all.map(each => each.getBoundingClientRect().x)"
     )
-    assert len({round(place) for place in places}) == len(places) == 7  # three paths, two sizes; a published value
+    assert len({round(place) for place in places}) == len(places) == 10  # three paths, three sizes; a published value
 
 
 @pytest.mark.parametrize(("measured", "drawn"), [(12.3e6, True), (5e6, False)])
@@ -227,7 +229,7 @@ def test_a_published_value_is_drawn_whole_or_counted(
 ) -> None:
     """The published one is 12.8 Mpps; the scale of 12.3 Mpps ends at 13."""
     page = Page()
-    for size in (64, 1500):
+    for size in SIZES:
         add(page, [], Case("testpmd", Frames(Traffic(size))), throughput_pps=measured)
     write_html(tmp_path / "report.html", page, [])
     opened = browser.new_page()
@@ -236,7 +238,7 @@ def test_a_published_value_is_drawn_whole_or_counted(
     chart.scroll_into_view_if_needed()
     marks = chart.locator(".mark-symbol path")
     marks.first.wait_for(state="attached")
-    assert marks.count() == (3 if drawn else 2)
+    assert marks.count() == (4 if drawn else 3)
     assert chart.locator("[clip-path] .mark-symbol path, .mark-symbol[clip-path] path").count() == 0
     assert ("1 published beyond the scale." in (chart.text_content() or "")) is not drawn
     opened.close()

@@ -51,7 +51,7 @@ def test_junit_has_properties_and_the_line(inner: Runner, bench: type[FakeTestbe
     out = case.find("system-out")
     assert out is not None
     sentence, line = said(out)
-    assert sentence.startswith("ovs-64B-b32-1vs1-Rmax      5.00 Mpps  4.90..5.10 ")
+    assert sentence.startswith("ovs-64B-b32-1vs1-Rmax      5.00 Mpps  4.90 to 5.10 ")
     assert line == json.loads((inner.path / "reports/latest/results.jsonl").read_text().splitlines()[0])
     assert {name.removeprefix("icbench.") for name in properties} <= set(Measurement.from_dict(line).flat())
     assert list(found["test_plain"]) == []
@@ -177,7 +177,7 @@ def test_one_worker_runs_and_its_results_reach_the_controller(inner: Runner) -> 
     inner.write(test_x=ONE)
     result = inner.spawn_with_bench(*XDIST, "-n1", "--junitxml=own.xml")
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["*icbench results*", "ovs-64B *", "reports: *"])
+    result.stdout.fnmatch_lines(["*icbench results*", "64B *", "reports: *"])
     assert cases(inner.path / "own.xml")["test_a[ovs-1500B-b32-1vs1-Rmax]"].find("system-out") is not None
     runs = [path for path in (inner.path / "reports").iterdir() if not path.is_symlink()]
     assert len(runs) == 1
@@ -273,7 +273,7 @@ def test_progress_in_a_pipe_is_whole_lines(
         [
             "icbench: case 1 of 2  ovs-64B-b32-1vs1-Rmax  launch 1/7  5.25 Mpps  0:00 elapsed, *:* left",
             "test_x.py::test_a[[]ovs-64B-b32-1vs1-Rmax] PASSED *",
-            "  ovs-64B   *5.00 Mpps  4.90..5.10 *",
+            "  ovs-64B   *5.00 Mpps  4.90 to 5.10 *",
             "icbench: case 2 of 2 *",
         ]
     )
@@ -311,8 +311,4 @@ def test_progress_on_a_terminal_is_gone_when_results_are_printed(inner: Runner, 
     if "-v" in arguments:
         assert [line for line in shown if line.startswith("test_x.py::test_a[ovs-64B-b32-1vs1-Rmax] PASSED")]
     elif "-q" not in arguments:
-        place = next(number for number, line in enumerate(shown) if line.strip() in ("test_x.py", "test_x.py ."))
-        assert [line.split()[:3] for line in shown[place + 1 : place + 3]] == [
-            ["ovs-64B", "5.00", "Mpps"],
-            ["ovs-1500B", "5.00", "Mpps"],
-        ]
+        assert [line.split()[:2] for line in shown if "5.00  4.90" in line] == [["64B", "5.00"], ["1500B", "5.00"]]

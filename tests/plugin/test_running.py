@@ -90,14 +90,12 @@ def test_the_summary(inner: Runner, bench: type[FakeTestbed]) -> None:
     result.stdout.fnmatch_lines(
         [
             "*icbench results*",
-            "throughput, all with b32 1vs1 Rmax",
-            "case       Mpps frmol *",
-            "ovs-64B          5.00  4.90..5.10*switch    -",
+            "ovs: rate with bursts of 32, flat out; all lost 0.99%, limit by switch",
+            "       Mpps          95 %",
+            "64B    5.00  4.90 to 5.10",
+            "1500B  5.00  4.90 to 5.10",
             "reports: */reports/2*",
         ]
-    )
-    assert all(
-        len(line) <= 100 for line in result.outlines[result.outlines.index(line_of(result, "throughput,")) :][:4]
     )
 
 
@@ -108,7 +106,7 @@ def line_of(result: pytest.RunResult, start: str) -> str:
 def test_header(inner: Runner, bench: type[FakeTestbed]) -> None:
     inner.write(test_x=GATED)
     text = inner.run("-k", "ovs").stdout.str()
-    assert "icbench: 2 cases, all with b32 1vs1 Rmax, placement cooperative" in text
+    assert "icbench: 2 cases, all with b32-1vs1-Rmax, placement cooperative" in text
     assert text.count("icbench: ") >= 2  # the versions, in one line of their own
     assert "workload" in line_of(inner.run("--icbench-strict"), "icbench: ")
 
@@ -272,7 +270,7 @@ def test_a_reference_that_does_not_start_costs_the_ratio(
     inner.write(test_x=GATED)
     result = inner.run("-k", "ovs-64B")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["ovs-64B-*: no ratio, reference link direct: direct does not start"])
+    result.stdout.fnmatch_lines(["ovs-64B-*: no ratio, reference link direct: direct does not*"])
 
 
 def test_a_switch_that_does_not_start_fails_its_cases(
@@ -320,7 +318,7 @@ def pytest_unconfigure():
     assert [each.case for each in results(inner)] == ["ovs-64B-b32-1vs1-Rmax"]
     run = (inner.path / "reports" / "latest").resolve().name
     command = f"go on with: pytest * --icbench-resume={run}"
-    result.stdout.fnmatch_lines(["*icbench results*", "ovs-64B*", command])
+    result.stdout.fnmatch_lines(["*icbench results*", "ovs *", command])
 
 
 def test_a_session_that_has_to_measure_fails_if_every_case_is_skipped(

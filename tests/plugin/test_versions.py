@@ -75,13 +75,9 @@ def test_a_candidate_takes_its_bases_place_and_both_results_are_kept(
     assert junit.count('name="icbench.decision" value="PASS"') == 2
     assert junit.count('name="icbench.ratio_to_base"') == 2
     assert 'name="icbench.case" value="ovs-64B-b32-1vs1-Rmax"' not in junit
-    result.stdout.fnmatch_lines(
-        [
-            "ovs:new against its base: PASS (2 PASS)",
-            "  ovs:new-64B-b32-1vs1-Rmax: PASS, throughput_pps +0.0 % (-1.0 % to +1.0 %, 9 pairs): 5 against 5",
-            "    Mpps",
-        ]
-    )
+    result.stdout.fnmatch_lines(["ovs:new against its base: PASS (2 PASS)"])
+    shown = "ovs:new-64B-b32-1vs1-Rmax: PASS, throughput_pps +0.0 % (-1.0 % to +1.0 %, 9 pairs): 5 against 5 Mpps"
+    assert shown in " ".join(result.stdout.str().split())
 
 
 def test_a_regression_fails_with_both_sides_and_their_versions(
@@ -201,11 +197,10 @@ def test_a_sentence_that_is_too_long_for_a_line_goes_on_in_the_next(
     bench.compared = staticmethod(gives("PASS", 0.99))
     inner.write(test_x=FLAT)
     result = inner.run(f"--icbench-candidate=ovs:next-release-candidate={binary}")
-    result.stdout.fnmatch_lines(
-        [
-            "  ovs:next-release-candidate-64B-b32-1vs1-Rmax: PASS, throughput_pps -1.0 % (-2.0 % to +0.0 %, 9",
-            "    pairs): 4.95 against 5 Mpps",
-        ]
+    place = next(place for place, line in enumerate(result.outlines) if line.startswith("  ovs:next-release"))
+    assert " ".join(" ".join(result.outlines[place : place + 2]).split()) == (
+        "ovs:next-release-candidate-64B-b32-1vs1-Rmax: PASS, throughput_pps -1.0 %"
+        " (-2.0 % to +0.0 %, 9 pairs): 4.95 against 5 Mpps"
     )
 
 

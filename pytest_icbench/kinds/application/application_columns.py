@@ -26,7 +26,7 @@ def operations(result: Result) -> str:
     return "" if main is None else f"{short(main * main_unit(result)[1])} {main_unit(result)[0]}"
 
 
-def operations_interval(result: Result, to: str = "..") -> str:
+def operations_interval(result: Result, to: str = " to ") -> str:
     """Returns the interval of an application's rate, in the same unit."""
     main, factor = number(result, result.application.operations_per_second), main_unit(result)[1]
     if main is None or main.low is None or main.high is None:
@@ -79,9 +79,9 @@ COLUMNS = (
     Column("rate", "", operations, In.LINE),
     Column("interval", "", operations_interval, In.LINE),
     Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
-    Column("operations/s", "", _requests, In.APPLICATION),
-    Column("Gbit/s", "", _stream, In.APPLICATION),
-    Column("interval", "", operations_interval, In.APPLICATION),
+    Column("operations/s", "", _requests, In.APPLICATION, main=True),
+    Column("Gbit/s", "", _stream, In.APPLICATION, main=True),
+    Column("95 %", "", operations_interval, In.APPLICATION, main=True),
     Column("p99", "µs", _p99, In.APPLICATION),
     Column("client", "", lambda result: cost(result, "client"), In.APPLICATION),
     Column("server", "", lambda result: cost(result, "server"), In.APPLICATION),

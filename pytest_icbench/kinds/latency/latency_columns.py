@@ -7,10 +7,13 @@ from typing import Any
 
 from pytest_icbench.display.case_names import (
     describe_times,
+    have_two_sizes,
+    interval_text,
     main_unit,
     microseconds,
     millions,
     number,
+    of_kind,
     short,
     three,
     times,
@@ -41,10 +44,16 @@ def _p99(result: Result) -> str:
     return microseconds(result, result.round_trips.rtt_p99_ns)
 
 
-def _interval(result: Result) -> str:
-    p50 = number(result, result.round_trips.rtt_p50_ns)
-    known = p50 is not None and p50.low is not None and p50.high is not None
-    return f"{microseconds(result, p50.low)}..{microseconds(result, p50.high)}" if known and p50 else ""
+def _floor_p50(result: Result) -> str:
+    return microseconds(result, result.round_trips.floor_p50_ns)
+
+
+def _floor_p99(result: Result) -> str:
+    return microseconds(result, result.round_trips.floor_p99_ns)
+
+
+def _pdv_p50(result: Result) -> str:
+    return microseconds(result, result.round_trips.pdv_p50_ns)
 
 
 def value(result: Result) -> str:
@@ -131,25 +140,17 @@ def ways(result: Result, refused: str) -> tuple[str, str]:
     return f"{asked}{refused}", f"{answered}{millions(result.round_trips.rtt_lost)} never answered"
 
 
-#: The meaning of columns, each with a predicate for the results that have it.
-LEGEND = (
-    (first, "first: p50 of frames that were the first of their burst"),
-    (
-        lambda result: number(result, result.round_trips.floor_p50_ns) is not None,
-        "floor, floor p99: p50 and p99 without a switch: the time of the tool and the machine alone",
-    ),
-)
-
 COLUMNS = (
     Column("p50", "µs", _p50, In.LINE, phrase="p50 {text} µs"),
-    Column("interval", "", _interval, In.LINE),
+    Column("interval", "", interval_text, In.LINE),
     Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
-    Column("p50", "µs", _p50, In.LATENCY),
+    Column("round trip", "µs", _p50, In.LATENCY, always=In.LATENCY, main=True),
+    Column("95 %", "", interval_text, In.LATENCY, main=True),
     Column("p99", "µs", _p99, In.LATENCY),
-    Column("floor p99", "µs", lambda result: microseconds(result, result.round_trips.floor_p99_ns), In.LATENCY),
-    Column("first", "µs", first, In.LATENCY),
-    Column("floor", "µs", lambda result: microseconds(result, result.round_trips.floor_p50_ns), In.LATENCY),
-    Column("p50", "µs", lambda result: microseconds(result, result.round_trips.pdv_p50_ns), In.VARIATION),
+    Column("p99 without switch", "µs", _floor_p99, In.LATENCY),
+    Column("p50 of first in burst", "µs", first, In.LATENCY | In.MORE),
+    Column("p50 without switch", "µs", _floor_p50, In.LATENCY | In.MORE),
+    Column("delay variation p50", "µs", _pdv_p50, In.VARIATION),
     Column("p90", "µs", lambda result: microseconds(result, result.round_trips.pdv_p90_ns), In.VARIATION),
     Column("p99", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_ns), In.VARIATION),
     Column("p99.9", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_9_ns), In.VARIATION),
@@ -171,7 +172,6 @@ LATENCY = Kind(
     ),
     short="{:.1f}".format,
     mark=mark,
-    legend=LEGEND,
     remarks=remarks,
     facts=facts,
     ways=ways,
@@ -181,7 +181,10 @@ LATENCY = Kind(
         Charts(
             "latency",
             "Round trip against packet size",
-            lambda results, order: (*charts.by_size(results, order), *charts.one_time(results, order)),
+            lambda results, order: (
+                *(() if have_two_sizes(of_kind(results, Latency)) else charts.by_size(results, order)),
+                *charts.one_time(results, order),
+            ),
         ),
         Charts("delay", "Round trip against load", charts.delay_figures),
         Charts(

@@ -9,7 +9,7 @@ from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.result import Result
 
 
-def bounds(result: Result, between: str = "..") -> str:
+def bounds(result: Result) -> str:
     """Returns the relevant bounds of a search in Mpps; empty if none is proven, and for other results.
 
     RFC 9971 requires the lower bound in every report. An upper bound that is not the device's is left out.
@@ -19,8 +19,8 @@ def bounds(result: Result, between: str = "..") -> str:
     if lower is None:
         return ""
     if upper is None or found.throughput_pps is None or found.throughput_pps.high is None:
-        return f"≥{short(lower / 1e6)}"
-    return f"{short(lower / 1e6)}{between}{short(upper / 1e6)}"
+        return f"≥ {short(lower / 1e6)}"
+    return f"{short(lower / 1e6)} to {short(upper / 1e6)}"
 
 
 def _relevant_bounds(result: Result) -> str:
@@ -53,5 +53,5 @@ def remarks(result: Result) -> list[str]:
 COLUMNS = (
     Column("rate", "", rate_with_unit, In.LINE),
     Column("interval", "", bounds, In.LINE),
-    Column("bounds", "", bounds, In.THROUGHPUT),
+    Column("bounds", "", bounds, In.THROUGHPUT, main=True),
 )

@@ -110,7 +110,7 @@ def table_of(result: Result) -> str:
 COLUMNS = (
     Column("each", "ms", each, In.LINE, phrase="{text} ms each"),
     Column("growth", "", growth, In.LINE, phrase="the last tenth {text} times the first"),
-    Column("each", "", each, In.STARTUP, always=In.STARTUP),
+    Column("each", "", each, In.STARTUP, always=In.STARTUP, main=True),
     *(
         Column(name, "", partial(phase, place=place), In.STARTUP)
         for place, name in enumerate(("prepare", "process", "network", "answer"))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import number
-from pytest_icbench.display.frame_rates import mpps, rate_and_metric, rate_columns, rate_with_unit
+from pytest_icbench.display.frame_rates import mpps, rate, rate_and_metric, rate_with_unit
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.result import Result
 
@@ -12,13 +12,15 @@ from pytest_icbench.model.result import Result
 def interval(result: Result) -> str:
     """Returns the interval of the rate."""
     pps = number(result, result.rates.throughput_pps)
-    return "" if pps is None or pps.low is None or pps.high is None else f"{mpps(pps.low)}..{mpps(pps.high)}"
+    if pps is None or pps.low is None or pps.high is None:
+        return ""
+    return f"{'≥ ' if result.at_least else ''}{mpps(pps.low)} to {mpps(pps.high)}"
 
 
 def train(result: Result) -> str:
     """Returns the frames of the longest train without loss; empty for other results."""
     trains = result.rates.back_to_back
-    return "" if trains is None else f"{'≥' if trains.at_least else ''}{trains.frames:,.0f}"
+    return "" if trains is None else f"{'≥ ' if trains.at_least else ''}{trains.frames:,.0f}"
 
 
 def back_to_back(result: Result) -> str:
@@ -46,6 +48,6 @@ COLUMNS = (
     Column("rate", "", rate_with_unit, In.LINE),
     Column("train", "", train, In.LINE, phrase="{text} frames back to back"),
     Column("interval", "", interval, In.LINE),
-    *rate_columns(In.THROUGHPUT),
-    Column("interval", "", interval, In.THROUGHPUT),
+    Column("Mpps", "{metric}", rate, In.THROUGHPUT, always=In.THROUGHPUT, main=True),
+    Column("95 %", "", interval, In.THROUGHPUT, main=True),
 )

@@ -13,8 +13,8 @@ from pytest_icbench.display.case_names import (
     main_figure,
     main_unit,
     path_of,
-    three,
     traffic,
+    value_text,
 )
 from pytest_icbench.display.chart import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
 from pytest_icbench.display.points import scaled
@@ -22,6 +22,7 @@ from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.answer import first_traffics
 from pytest_icbench.report.overview import REFERENCES, contestants
+from pytest_icbench.report.remarks import shares_cpus
 
 #: Width of a row and of the column of values, in pixels.
 ROW_PX, VALUES_PX = 22, 172
@@ -30,6 +31,8 @@ ROW_PX, VALUES_PX = 22, 172
 _PLAIN, _AT_LEAST, _REFERENCE = "measured", "at least", "reference link"
 
 
+#: What follows the value of a path whose endpoints share CPUs.
+_SHARED = " *"
 #: What the marks mean, for rates and for round trips.
 _CAPTION = ("bar: 95 % interval; ▷ at least", f"● p50, bar: 95 %, {CROSS} p99")
 #: The section of each dimension.
@@ -81,10 +84,11 @@ def _chart(
     head = "Round trip" if latency else "Rate flat out" if metric == "frmol" else f"Rate ({metric})"
     traffic_text = load.say(*left_out) if load.load else f"{load.frames}, {rest}"
     best = rows[0]
+    shared = "; * shared CPU" if any(row[6].endswith(_SHARED) for row in rows) else ""
     return Figure(
         id=name,
         kind=kind,
-        title=f"{head}, {traffic_text} ({_CAPTION[latency]})",
+        title=f"{head}, {traffic_text} ({_CAPTION[latency]}{shared})",
         text="",
         aria=f"The first is {best[1]} with {best[6]}. " + " ".join(f"{row[1]}: {row[6]}." for row in rows),
         spec=_spec([row[1] for row in rows], order, f"{unit}@kind", latency=latency),
@@ -110,11 +114,12 @@ def _row(result: Result, factor: float) -> tuple[Any, ...]:
     assert main is not None
     least = result.at_least
     drawn = _AT_LEAST if least else _REFERENCE if result.switch in REFERENCES else _PLAIN
-    label = f"{'≥ ' if least else ''}{three(main * factor)}"
+    label = value_text(result)
+    shared = _SHARED if shares_cpus(result) else ""
     low, high = (scaled(end, factor) for end in (main.low, main.high))
     row: tuple[Any, ...] = (result.case, path_of(result), scaled(main, factor), low, high, drawn)
     text, *tail = kind_of(result).mark(result, label)
-    return (*row, text, MEASURED, *tail)
+    return (*row, text + shared, MEASURED, *tail)
 
 
 def _spec(paths: Sequence[str], order: Sequence[str], title: str, *, latency: bool) -> dict[str, Any]:
@@ -171,9 +176,15 @@ def _spec(paths: Sequence[str], order: Sequence[str], title: str, *, latency: bo
     ):
         layers.append(
             {
-                "transform": [{"filter": f"datum.kind === '{drawn}'"}],
+                "transform": [
+                    {"filter": f"datum.kind === '{drawn}'"},
+                    {
+                        "calculate": f"datum.kind === '{_AT_LEAST}' && isValid(datum.low) ? datum.low : datum.value",
+                        "as": "at",
+                    },
+                ],
                 "mark": {"type": "point", "opacity": 1, **mark},
-                "encoding": {"x": x, "y": y, "color": colour, "tooltip": tooltip},
+                "encoding": {"x": {**x, "field": "at"}, "y": y, "color": colour, "tooltip": tooltip},
             }
         )
     layers.append(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped, main_figure, main_unit, path_of, short, traffic
+from pytest_icbench.display.case_names import grouped, main_figure, main_unit, path_of, short, traffic, value_text
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure
 from pytest_icbench.model.result import Result
 
@@ -77,12 +77,7 @@ def _place(result: Result) -> tuple[float, int]:
 def _row(result: Result, factor: float) -> tuple[Any, ...]:
     size, burst = _place(result)
     value = (main_figure(result) or 0.0) * factor
-    least = "≥" if result.at_least else ""
-    return result.case, path_of(result), size, burst, float(f"{value:.5g}"), f"{least}{_three_digits(value)}"
-
-
-def _three_digits(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+    return result.case, path_of(result), size, burst, float(f"{value:.5g}"), value_text(result)
 
 
 def _text(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool) -> str:

@@ -14,10 +14,13 @@ from pytest_icbench.wording import signed_percent
 
 #: The fewest launches for which a strip is drawn.
 FEWEST = 3
-#: The greatest number of charts on a page: those with the widest strips come first.
+#: The greatest number of charts on a page: those with the widest strips.
 MOST = 40
 _STEP = 34
-LEGEND = "Dots: launches; bar: the interval; vertical: the median."
+LEGEND = (
+    "Dots: launches; vertical: the median; bar: its interval, which is wider than the dots where launches depend on"
+    " each other, and where a baseline's sessions differ."
+)
 
 _COLUMNS = (
     CASE,
@@ -49,9 +52,9 @@ def launch_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figu
         rows = tuple(row for result in ordered for row in _rows(result))
         spread = max(row[4] for row in rows) - min(row[4] for row in rows)
         drawn.append((spread, metric, key, ordered, rows))
-    drawn.sort(key=lambda item: -item[0])
+    least = min(sorted((item[0] for item in drawn), reverse=True)[:MOST], default=0.0)
     figures = []
-    for place, (_, metric, key, group, rows) in enumerate(drawn[:MOST]):
+    for place, (_, metric, key, group, rows) in enumerate([item for item in drawn if item[0] >= least][:MOST]):
         value = group[0].figures.TITLE.format(metric=metric)
         figures.append(
             Figure(
@@ -83,8 +86,7 @@ def _rows(result: Result) -> list[tuple[Any, ...]]:
     if not main:
         return []
     ends = [None if end is None else _digits(end / main) for end in (main.low, main.high)]
-    at_least = "≥ " if result.at_least else ""
-    shown = f"{at_least}{short(main * factor)} {unit}"
+    shown = f"{short(main * factor)} {unit}"
     return [
         (
             result.case,

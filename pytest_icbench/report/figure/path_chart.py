@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display.case_names import millions, number
+from pytest_icbench.display.case_names import millions, number, value_text
 from pytest_icbench.display.chart import CASE, Column, Figure
-from pytest_icbench.display.frame_rates import mpps
 from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.result import Result
@@ -80,8 +79,7 @@ def _limit_text(result: Result) -> str:
     if result.bottleneck == "unknown":
         return f"Limit: unknown, {result.bottleneck_evidence}." if result.bottleneck_evidence else ""
     evidence = f", {result.bottleneck_evidence}" if result.bottleneck_evidence else ""
-    pps = number(result, result.frames.throughput_pps)
-    floor = f" So the rate is at least {mpps(pps)} Mpps." if result.at_least and pps is not None else ""
+    floor = f" So the path carries {value_text(result)} Mpps." if result.at_least and value_text(result) else ""
     return f"Limit: {result.bottleneck}{evidence}.{floor}"
 
 

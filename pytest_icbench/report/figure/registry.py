@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from pytest_icbench.display.case_names import hosts_apart, of_kind
+from pytest_icbench.display.case_names import have_two_sizes, hosts_apart, of_kind
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.kinds.kind import Charts, Place, Ranked
 from pytest_icbench.kinds.registry import KINDS
@@ -110,7 +110,10 @@ SECTIONS = (
     Section(
         "size",
         "Rate against packet size",
-        lambda page: (*scaling.by_size(page.rates, page.order), *rate_charts.one_size(page.rates, page.order)),
+        lambda page: (
+            *(() if have_two_sizes(page.rates) else scaling.by_size(page.rates, page.order)),
+            *rate_charts.one_size(page.rates, page.order),
+        ),
     ),
     Section("heat", "Packet size and burst", lambda page: heatmap.heat_maps(page.results, page.order)),
     Section("pairs", "Several pairs: mean and total", lambda page: scaling.by_pairs(page.rates, page.order)),

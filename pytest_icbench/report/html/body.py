@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.display.case_names import host_legend, hosts_apart, number
+from pytest_icbench.display.case_names import host_legend, hosts_apart, value_text
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
@@ -50,7 +50,8 @@ def body(page: Page) -> str:
 <div class="ic-controls"><label for="ic-filter">Show only cases with</label>
 <input id="ic-filter" type="search" placeholder="ovs 64B {Verdict.PASS}" autocomplete="off">
 <span id="ic-count" role="status"></span></div>
-<details id="ic-index"><summary>All cases by path</summary></details>
+<div class="ic-scroll" tabindex="0" role="group" aria-label="All cases"><table class="ic" id="ic-table"></table></div>
+<details id="ic-tests"><summary>Tests, with their output and details</summary></details>
 </section>
 <section id="ic-one-case" class="ic-card" tabindex="-1" aria-labelledby="ic-case-head">
 <h2 id="ic-case-head">One case</h2>
@@ -72,7 +73,7 @@ def _verdict_colours() -> str:
 
 def _tiles(page: Page) -> str:
     items = []
-    for tile in headline.tiles(page.results, page.skipped):
+    for tile in headline.tiles(page.results, page.skipped, page.failed):
         detail = f"{': ' if tile.name else ' '}<span class=ic-detail>{text(tile.detail)}</span>" if tile.detail else ""
         inner = f'<b style="color: var(--ic-{tile.colour})">{text(tile.number)}</b> {text(tile.name)}{detail}'
         link = f'<a href="#{tile.target}">{inner}</a>' if tile.target else inner
@@ -90,14 +91,18 @@ def _sentences(page: Page) -> str:
     for sentence in answer(deciding(page.results)):
         colour = f" class=ic-{sentence.verdict}" if sentence.verdict else ""
         items.append(f"<li><b{colour}>{text(sentence.lead)}</b> {text(sentence.text)}</li>")
-    return f'<ul class="ic-sentences">{"".join(items)}</ul>' if items else "<p>No case gave a number.</p>"
+    if items:
+        return f'<ul class="ic-sentences">{"".join(items)}</ul>'
+    return "" if any(result.is_number for result in page.results) else "<p>No case gave a number.</p>"
 
 
 def _notable(page: Page) -> str:
-    """Returns a table of the notable verdicts, the worst first."""
+    """Returns a table of the tests that failed without a verdict, and of the notable verdicts, the worst first."""
     notable = [place for place, result in enumerate(page.results) if result.verdict in NOTABLE]
     notable.sort(key=lambda place: NOTABLE.index(str(page.results[place].verdict)))
-    rows = []
+    rows: list[tuple[str, ...]] = [
+        ("failed", test, why) for test, why in overview.failed_otherwise(page.failed, page.results)
+    ]
     for place in notable:
         result = page.results[place]
         verdict = f"{result.verdict}{', waived' if result.waiver else ''}"
@@ -142,9 +147,7 @@ def _statements(page: Page) -> str:
     for result, anchor in zip(hosts_apart(page.results), page.anchors, strict=True):
         case = Link(result.case + (f" ({result.host})" if result.host else ""), anchor)
         for publication in published.stated(result):
-            pps = number(result, result.frames.throughput_pps)
-            at_least = "≥ " if result.at_least else ""
-            measured = "" if pps is None else f"{at_least}{pps / 1e6:.4g} Mpps"
+            measured = f"{value} Mpps" if (value := value_text(result, "{:.4g}".format)) else ""
             rows.append((publication.row, case, measured, f"{publication.value / 1e6:.4g} Mpps", publication.source))
     statements = [(row, statement, source) for row, statement, source in published.statements(page.results)]
     if not rows and not statements:

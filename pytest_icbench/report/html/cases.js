@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cases of the page: the rows of pytest-html's table, their index and links, and one case with its windows.
+// Cases of the page: the table of all of them, the rows of pytest-html's table, and one case with its windows.
 "use strict";
 const icCases = (function () {
   const { make, matches } = icCharts;
@@ -34,34 +34,28 @@ const icCases = (function () {
       const verdict = result.verdict || "not judged";
       const parts = [make("b", { class: `ic-${verdict.replace(/\W/g, "")}` }, verdict), ...result.line.map((part) => ` · ${part}`)];
       const name = `${result.dimension}${several ? ` of ${result.case}` : ""}: `;
-      const button = make("button", { class: "ic-show", "data-place": result.place, "aria-label": `windows of ${nameOf(result)}` }, "windows");
-      return make("li", { id: result.anchor }, name, ...parts, " ", button);
+      return make("li", { id: result.anchor }, name, ...parts);
     }));
   }
 
   function filterTable() {
-    let shown = 0, all = 0, fitting = 0;
+    let fitting = 0;
     for (const body of document.querySelectorAll("#results-table tbody.results-table-row")) {
       const row = body.querySelector("tr.collapsible");
       if (!row) continue;
       const fits = !words.length || matches([row.textContent, ...results(body).map(said)].join(" "));
-      all += 1;
       fitting += fits ? 1 : 0;
       const hidden = !fits || fitting > most;
       body.classList.toggle("ic-hidden", hidden);
-      shown += hidden ? 0 : 1;
       if (!hidden) fillLines(body);
     }
-    document.getElementById("ic-count").textContent = words.length || shown < all ? `${shown} of ${all} rows` : "";
-    const more = document.getElementById("ic-more-rows");
-    if (more) more.classList.toggle("ic-hidden", fitting <= most);
     const links = document.querySelector("#results-table .col-links a");
     const table = document.getElementById("results-table");
     if (table) table.classList.toggle("ic-no-links", !links);
   }
 
   function moreRows() {
-    const button = (text, number) => make("button", { type: "button", onclick: () => { most = number(); filterTable(); } }, text);
+    const button = (text, number) => make("button", { type: "button", onclick: () => { most = number(); fillTable(); filterTable(); } }, text);
     return make("div", { id: "ic-more-rows", class: "ic-tools ic-hidden" },
       button(`Show ${ROWS} more rows`, () => most + ROWS), button("Show all rows", () => Infinity));
   }
@@ -92,27 +86,53 @@ const icCases = (function () {
     node.scrollIntoView({ block: "start" });
   }
 
-  // -- the index: links to all cases, by path; filled when it is opened
+  // -- the table of all cases: it sorts by a click on a head, and has the rows that the filter leaves
 
-  function fillIndex() {
-    const index = document.getElementById("ic-index");
-    const paths = new Map();
-    page.cases.forEach((result) => paths.set(result.path, [...(paths.get(result.path) || []), result]));
-    const groups = [...paths].map(([path, results]) => {
-      const list = make("ul", { class: "ic-links" });
-      const group = make("details", {}, make("summary", {}, `${path} (${results.length})`), list);
-      const fill = () => list.childElementCount || list.append(...results.map(link));
-      group.addEventListener("toggle", fill);
-      if (page.cases.length <= 60) { group.open = true; fill(); }
-      return group;
-    });
-    index.append(...groups);
+  const HEADS = ["Case", "Value", "Unit", "95 %", "Change", "Limit by", "Verdict"];
+  const NUMBERS = ["Value", "95 %", "Change"];
+  let sorted = { column: -1, down: false };
+
+  function cellsOf(result) {
+    const apart = result.apart ? ` (${result.apart})` : "";
+    return [`${result.case}${apart}`, ...result.cells, result.verdict || "not judged"];
   }
 
-  function link(result) {
-    const tail = result.case.startsWith(`${result.path}-`) ? result.case.slice(result.path.length + 1) : result.case;
-    const verdict = !page.plain.includes(result.verdict) ? [" ", make("b", {}, result.verdict)] : [];
-    return make("li", {}, make("a", { href: `#${result.anchor}` }, `${tail}, ${result.dimension}`), ...verdict);
+  // Returns what a column is sorted by: the number of a value within its unit, else the text with its numbers as such.
+  function compare(one, other) {
+    const { column } = sorted;
+    const [first, second] = [one, other].map((result) => cellsOf(result)[column]);
+    if (HEADS[column] !== "Value") return first.localeCompare(second, "en", { numeric: true });
+    const unit = one.cells[1].localeCompare(other.cells[1]);
+    return unit || (one.value ?? -Infinity) - (other.value ?? -Infinity);
+  }
+
+  function sortBy(column) {
+    sorted = { column, down: sorted.column === column && !sorted.down };
+    fillTable();
+    document.querySelector("#ic-table th:not([aria-sort=none]) button").focus();
+  }
+
+  function fillTable() {
+    const fitting = page.cases.filter((result) => matches([...cellsOf(result), result.test, ...result.line].join(" ")));
+    if (sorted.column >= 0) fitting.sort((one, other) => (sorted.down ? -1 : 1) * compare(one, other));
+    const shown = fitting.slice(0, most);
+    const kept = HEADS.map((_, column) => column).filter((column) => page.cases.some((result) => cellsOf(result)[column]));
+    const look = (column) => (NUMBERS.includes(HEADS[column]) ? { class: "ic-n" } : {});
+    const heads = kept.map((column) => make("th", {
+      ...look(column), scope: "col", "aria-sort": column !== sorted.column ? "none" : sorted.down ? "descending" : "ascending",
+    }, make("button", { type: "button", onclick: () => sortBy(column) }, HEADS[column])));
+    const rows = shown.map((result) => {
+      const texts = cellsOf(result);
+      const verdict = texts[texts.length - 1];
+      const button = make("button", { class: "ic-show", "data-place": result.place, "aria-label": `details of ${nameOf(result)}` }, "details");
+      return make("tr", {}, make("td", {}, make("a", { href: `#${result.anchor}` }, texts[0])),
+        ...kept.slice(1, -1).map((column) => make("td", look(column), texts[column])),
+        make("td", { class: `ic-${verdict.replace(/\W/g, "")}` }, verdict), make("td", {}, button));
+    });
+    document.getElementById("ic-table").replaceChildren(make("thead", {}, make("tr", {}, ...heads, make("td", {}))), make("tbody", {}, ...rows));
+    const all = page.cases.length;
+    document.getElementById("ic-count").textContent = words.length || shown.length < all ? `${shown.length} of ${all} cases` : "";
+    document.getElementById("ic-more-rows").classList.toggle("ic-hidden", fitting.length <= most);
   }
 
   // -- one case: its facts and its windows over time
@@ -194,6 +214,7 @@ const icCases = (function () {
   function setFilter(text) {
     words = text.toLowerCase().split(/\s+/).filter(Boolean);
     icCharts.setWords(words);
+    fillTable();
     filterTable();
     fillCases();
   }
@@ -211,7 +232,7 @@ const icCases = (function () {
     document.getElementById("ic-case").addEventListener("change", showCase);
     document.addEventListener("click", chooseCase, true);
     window.addEventListener("hashchange", reveal);
-    fillIndex();
+    fillTable();
     filterTable();
     fillCases();
   }

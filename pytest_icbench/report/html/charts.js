@@ -12,7 +12,7 @@ const icCharts = (function () {
   const shapes = {
     circle: "M11 6A5 5 0 1 1 1 6A5 5 0 1 1 11 6Z", square: "M1 1H11V11H1Z", "triangle-up": "M6 1L11 11H1Z",
     diamond: "M6 0L11 6L6 12L1 6Z", cross: "M4 1H8V4H11V8H8V11H4V8H1V4H4Z", "triangle-down": "M1 1H11L6 11Z",
-    "triangle-right": "M1 1L11 6L1 11Z",
+    "triangle-left": "M11 1L1 6L11 11Z",
   };
 
   function make(tag, attributes, ...children) {

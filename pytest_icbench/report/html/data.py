@@ -9,9 +9,10 @@ from itertools import groupby
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import hosts_apart, main_figure, main_unit, path_of
+from pytest_icbench.display.case_names import interval_text, limit, main_figure, main_unit, three
 from pytest_icbench.display.chart import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.display.points import scaled
+from pytest_icbench.kinds.search.search_columns import bounds
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report.columns import shown_verdict
@@ -21,6 +22,7 @@ from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.page import Page, line
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.reported_intervals import deciding
+from pytest_icbench.report.value_changes import change_of
 from pytest_icbench.wording import printable
 
 #: The content of a column: its values, or ``{"runs": [value, number, value, number, ...]}``.
@@ -72,7 +74,7 @@ def _data(page: Page) -> dict[str, Any]:
         "windows": charts.add(WINDOWS),
         "cases": [
             _case(page, place, result, charts, drawn=place in with_charts)
-            for place, result in enumerate(hosts_apart(results))
+            for place, result in enumerate(content.results)
         ],
         "series": _windows(page),
         "specs": charts.specs,
@@ -123,16 +125,26 @@ def _case(page: Page, place: int, result: Result, charts: Charts, *, drawn: bool
     return {
         "test": printable(page.tests[place].rpartition("::")[2]),
         "case": printable(result.case),
-        "path": path_of(result),
+        "apart": printable(", ".join(filter(None, (result.host, result.run, result.apart)))),
         "dimension": result.dimension,
         "verdict": shown_verdict(result) or "",
         "line": line(page, place, result),
+        "cells": _cells(result),
         "value": value,
         "low": low,
         "high": high,
         "facts": [[name, printable(fact)] for name, fact in facts],
         **{name: fact for name, fact in known.items() if fact},
     }
+
+
+def _cells(result: Result) -> list[str]:
+    """Returns the texts of a case in the table of all cases: value, unit, interval, change, limit."""
+    main, (unit, factor), change = main_figure(result), main_unit(result), change_of(result)
+    value = "" if main is None else three(main * factor)
+    ends = bounds(result) if result.figures.BRACKETED else interval_text(result)
+    limited = limit(result) if result.figures.HAS_LIMIT else ""
+    return [value, unit if value else "", ends, "" if change is None else change.text, limited]
 
 
 def _own_anchor(page: Page, place: int, result: Result) -> str:

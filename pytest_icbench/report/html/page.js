@@ -19,9 +19,11 @@
     const summary = document.querySelector(".summary");
     const prefix = document.querySelector(".additional-summary.prefix");
     const postfix = document.querySelector(".additional-summary.postfix");
+    const tests = document.getElementById("ic-tests");
+    cases.append(icCases.moreRows(), tests);
     for (const selector of [".run-count", ".summary__reload", ".filter", ".controls"]) {
       const part = summary.querySelector(selector);
-      if (part) cases.append(part);
+      if (part) tests.append(part);
     }
     const mine = (node) => node.tagName !== "SCRIPT" && node.tagName !== "STYLE";
     main.append(...[...prefix.children].filter(mine), ...[...postfix.children].filter(mine));
@@ -33,7 +35,7 @@
     body.prepend(make("a", { class: "ic-skip", href: "#ic-main" }, "Skip to the answer"), header, contents, main);
     main.append(about);
     // Last, since moving thousands of rows takes long.
-    cases.append(document.getElementById("results-table"), icCases.moreRows());
+    tests.append(document.getElementById("results-table"));
   }
 
   function fillContents() {
@@ -53,7 +55,9 @@
     document.head.append(make("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }));
     for (const box of document.querySelectorAll("input.filter")) {
       const text = box.nextElementSibling;
-      if (text) box.setAttribute("aria-label", `show ${text.textContent.replace(",", "").trim()}`);
+      if (!text) continue;
+      box.setAttribute("aria-label", `show ${text.textContent.replace(",", "").trim()}`);
+      for (const node of [box, text]) node.classList.toggle("ic-hidden", /^\s*0 /.test(text.textContent));
     }
     const environment = document.getElementById("environment-header");
     if (environment) environment.click();  // it is long and rarely read first, so it starts folded
@@ -119,7 +123,7 @@
         icCases.filterTable();
         asButtons();
       }
-    }).observe(document.getElementById("ic-cases"), { childList: true });
+    }).observe(document.getElementById("ic-tests"), { childList: true });
   }
 
   function start() {

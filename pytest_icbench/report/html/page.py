@@ -31,6 +31,7 @@ class Page:
         anchors: the place of each result on the page.
         repeats: the command that repeats a test, by the test's id.
         skipped: ids of skipped tests with their reasons.
+        failed: ids of failed tests with the first lines of their messages.
         taken: the run from which a result was taken, by the result's index.
         history: charts of the history.
         runs: names of the runs.
@@ -43,6 +44,7 @@ class Page:
     windows: list[Windows | None] = field(default_factory=list)
     anchors: list[str] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
     repeats: dict[str, str] = field(default_factory=dict)
     taken: dict[int, str] = field(default_factory=dict)
     history: list[Figure] = field(default_factory=list)
@@ -65,7 +67,7 @@ class Page:
         self.anchors.append(anchor if count == 1 else f"{anchor}--{count}")
 
     def __bool__(self) -> bool:
-        return bool(self.results or self.skipped)
+        return bool(self.results or self.skipped or self.failed)
 
     def places_of(self, test: str) -> list[int]:
         """Returns the indices of a test's results."""

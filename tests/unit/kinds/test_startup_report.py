@@ -49,9 +49,10 @@ def test_the_table_has_phases_growth_and_memory_in_its_width() -> None:
     lines = table([result("netns", 1000, 8.0), result("lxc", 300, 20.0)])
     text = "\n".join(lines)
     assert lines[0].startswith("start-up: time to create a container in ms, median; growth: last tenth over first")
-    head, row = lines[1].split(), lines[2].split()
-    assert head == ["case", "each", "prepare", "process", "network", "growth", "remove", "idle", "MB", "verdict"]
-    assert row == ["netns:1000", "8", "2", "2", "4", "1.00", "2", "0.30", "-"]
+    assert "growth 1.00" in " ".join(lines[:2])
+    head, row = (line.split() for line in lines if "each" in line.split() or line.startswith("netns"))
+    assert head == ["each", "prepare", "process", "network"]
+    assert row == ["netns:1000", "8", "2", "2", "4"]
     assert "…" not in text, "names are whole"
     assert max(map(len, lines)) <= WIDTH
 
@@ -126,11 +127,9 @@ def test_every_row_has_its_name_beside_containers_that_clients_call_for() -> Non
     names = [line.split()[0] for line in lines if line[:1].islower()]
     assert names == [
         "start-up,",
-        "case",
         "netns:200:100ms",
         "lxc:200:100ms",
         "start-up:",
-        "case",
         "fork:1000",
         "netns:1000",
     ]

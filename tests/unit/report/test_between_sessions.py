@@ -35,8 +35,8 @@ def test_every_report_shows_the_wider_interval() -> None:
     wide = compared()
     page = Page()
     page.add("test", wide)
-    assert "4.50..5.50" in result_line(wide)
-    assert "4.50..5.50" in "\n".join(table([wide]))
+    assert "4.50 to 5.50" in result_line(wide)
+    assert "4.50 to 5.50" in "\n".join(table([wide]))
     assert "4.50 to 5.50" in markdown.summary([wide], [], [])
     assert "icbench_throughput_low_pps" in openmetrics.text([wide])
     assert any(
@@ -77,7 +77,7 @@ def test_the_value_in_other_units_is_as_wide_and_the_others_keep_their_interval(
 def test_without_enough_sessions_an_interval_stays_as_it_is(few: Result) -> None:
     assert with_sessions([few]) == [few]
     assert not sessions_of(few)
-    assert "4.90..5.10" in result_line(few)
+    assert "4.90 to 5.10" in result_line(few)
     assert "differ by" not in "\n".join(table([few]))
 
 

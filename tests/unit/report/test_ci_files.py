@@ -136,7 +136,7 @@ def test_what_is_wrong_comes_first_and_versions_are_shown() -> None:
         results, [("t.py::a", "no <card>")], [("t.py::b", "boom"), ("t.py::c[vpp-64B-b32-1vs1-Rmax]", "x")]
     )
     lines = page.splitlines()
-    assert lines[2] == "3 results: 1 INVALID, 1 REGRESSED, 1 PASS, 1 skipped, 2 failed"
+    assert lines[2] == "3 results: 1 INVALID, 1 REGRESSED, 1 PASS; 2 tests failed; 1 test skipped"
     notable = lines.index("* **INVALID** `veth-64B-b32-1vs1-Rmax`: died, gone")
     assert lines[notable + 1].startswith("* **REGRESSED, waived** `vpp-64B-b32-1vs1-Rmax`: 4 Mpps is 20 % lower")
     assert "(waived until 2999" in lines[notable + 1].replace("\\", "")
@@ -164,7 +164,7 @@ def test_a_summary_says_the_host_the_answer_and_each_reason_once() -> None:
     page = markdown.summary([fast, slow, result(Case("testpmd"), verdict="PASS", **facts)], skipped, [])
     text = page.replace("\\", "")
     assert "Example CPU, 4 CPUs, Linux 6.1, DPDK 22.11, pytest-icbench 0.1.0, ovs 3.1.0" in text
-    assert "testpmd: intervals overlap with that of ovs" in text
+    assert "ovs and testpmd, equal within 4.08 %" in text
     assert "| `veth-64B-b32-1vs1-Rmax` | 0.290 Mpps frmol | 0.280 to 0.300 |" in text
     assert text.count("vpp is not installed") == 1
     assert "* 8 tests: vpp is not installed (`t.py::a[vpp-64B-b32-1vs1-Rmax]`, " in page

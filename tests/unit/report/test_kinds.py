@@ -120,8 +120,8 @@ def test_flows_and_mixes_are_named_in_the_answer_and_drawn_apart() -> None:
     ]
     leads = [sentence.lead for sentence in answer(results)]
     assert leads[:2] == [
-        "Fastest, 64 B, bursts of 32, 1vs1, rate max:",
-        "Fastest, 64 B, bursts of 32, 100k flows, 1vs1, rate max:",
+        "Fastest, 64 B, bursts of 32, 1 pair, flat out:",
+        "Fastest, 64 B, bursts of 32, 100k flows, 1 pair, flat out:",
     ]
     assert [sentence.lead for sentence in answer(results[-2:])] == ["Fastest, 64 B, 100k flows:"]
 

@@ -107,7 +107,7 @@ def test_a_full_ring_is_reported_even_if_every_frame_was_taken_in_the_end() -> N
 def test_its_text_says_the_limit_and_whether_the_rate_is_a_floor() -> None:
     chart = path_chart(whole(bottleneck="ring", bottleneck_evidence="its ring was full", lower_bound=True))
     assert chart is not None
-    assert chart.text.startswith("Limit: ring, its ring was full. So the rate is at least 5.00 Mpps.")
+    assert chart.text.startswith("Limit: ring, its ring was full. So the path carries ≥ 4.90 Mpps.")
 
 
 def test_a_reference_link_has_no_switch_and_a_kernel_s_path_no_workers() -> None:

@@ -22,21 +22,21 @@ TITLES = {
     "A2": ["Received against offered: 64 B, bursts of 32", "Received against offered: 512 B, bursts of 32"],
     "A3": ["in Mpps: bursts of 32", "in Gbit/s: bursts of 32"],
     "A4": ["in Mpps: bursts of 256", "in Gbit/s: bursts of 256"],
-    "A5": ["in Gbit/s: bursts of 32, 1vs1, rate max, two hosts"],
-    "A6": ["(M) against packet size: bursts of 32, 2vs2", "(M) against packet size: bursts of 32, 4vs4",
+    "A5": ["in Gbit/s: bursts of 32, 1 pair, flat out, two hosts"],
+    "A6": ["(M) against packet size: bursts of 32, 2 pairs", "(M) against packet size: bursts of 32, 4vs4",
            "(M) against pairs: 64 B", "(T) against pairs: 1500 B"],
     "A7": ["(T) in Gbit/s against pairs: 64 B", "(T) in Gbit/s against pairs: 1500 B"],
-    "A8": [f"bursts of {burst}, 1vs1, rate 1k" for burst in (4, 32, 128)],
-    "A9": [f"bursts of {burst}, 1vs1, rate 1k, two hosts" for burst in (4, 32, 128)],
+    "A8": [f"bursts of {burst}, 1 pair, at 1k/s" for burst in (4, 32, 128)],
+    "A9": [f"bursts of {burst}, 1 pair, at 1k/s, two hosts" for burst in (4, 32, 128)],
     "A10": ["Rate against worker cores: 64 B", "Rate against worker cores: 1500 B"],
     "B2": [f"Received against offered: {size} B, bursts of {burst}" for size in (64, 512) for burst in (16, 32, 64)]
           + [f"Received against offered: {path} by burst, {size} B"
              for path in ("sriov", "testpmd", "vpp", "ovs", "snabb") for size in (64, 512)],
     "B3": ["in Mpps: bursts of 32"],
     "C4": ["Received against offered: 64 B, bursts of 32"],
-    "E5": ["Error of the goodput against the share: 64 B, bursts of 32, 2vs2, rate 40k"],
-    "E7": ["Rate against the length of a chain: 256 B, bursts of 32, 1vs1",
-           "Median and 99th percentile of the round-trip time: 256 B, bursts of 1, 1vs1, rate 1k"],
+    "E5": ["Error of the goodput against the share: 64 B, bursts of 32, 2 pairs, at 40k/s"],
+    "E7": ["Rate against the length of a chain: 256 B, bursts of 32, 1 pair",
+           "Median and 99th percentile of the round-trip time: 256 B, single frames, 1 pair, at 1k/s"],
 }  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def test_paths_that_differ_by_little_are_equal() -> None:
     assert ranking.lead.startswith("equal within ")
     assert "2.0 times ovs (" in ranking.lead
     (sentence,) = answer(results)
-    assert sentence.text.startswith("basicfwd 9.3, testpmd 9.25 Mpps, equal within ")
+    assert sentence.text.startswith("basicfwd 9.30, testpmd 9.25 Mpps, equal within ")
     results[0] = replace(results[0], levels=(launched(NEAR, 5e6, 7e6, 9e6, 11e6, 13e6, 15e6),))
     (ranking,) = overview.rankings(results)
     assert (ranking.winner, ranking.tied) == ("undecided", False)
