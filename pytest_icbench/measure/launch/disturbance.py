@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Decides whether a launch was disturbed, from what others took and never from what was measured.
+"""Decides whether a launch was disturbed, from what was taken from its CPUs and never from what was measured.
 
 Three independent checks: CPU time that other processes took on the measured CPUs, the scheduler's run delay of the
 polling threads, and gaps in the endpoints' loops.
