@@ -268,6 +268,8 @@ def occupying(*names: str) -> Iterator[int]:
 def test_another_user_cannot_know_the_name_of_a_container_s_socket(session: HostSession, container: Node) -> None:
     lines = Path("/proc/net/unix").read_text().splitlines()
     (shown,) = (line.split()[-1][1:] for line in lines if line.endswith(f"{container.spec.name}/command"))
+    locks = Path("/run/lxc/lock") / session.dir.relative_to("/") / "lxc"  # their paths have the name, too
+    assert locks.stat().st_mode & 0o077 == 0
     name = session.name("b")
     with occupying(shown.replace(container.spec.name, name), f"{session.dir}/lxc/{name}/command"):
         started(session, "lxc", "b")
