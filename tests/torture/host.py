@@ -58,7 +58,8 @@ def left_since(before: snapshot.Snapshot, timeout_s: float = 5.0) -> list[str]:
 def _is_of_others(line: str) -> bool:
     """Whether a difference has the name of another's session, or is about what all sessions of a machine share."""
     named = any(stranger in line for stranger in _strangers)
-    return named or (bool(_strangers) and line.startswith("huge pages ") and "free_hugepages" in line)
+    shared = line.startswith("huge pages ") or "/vm/nr_hugepages" in line
+    return named or (shared and (bool(_strangers) or snapshot.is_on_own_host(os.getpid())))
 
 
 def _sessions_of_others() -> set[str]:
