@@ -80,10 +80,10 @@ def left_since(before: Snapshot, timeout_s: float = 5.0, *, but: str = "\n") -> 
 
 def elsewhere(pid: int) -> bool:
     """Whether a process is of another host on this machine. Raises OSError if it has ended."""
-    return _is_on_own_host(pid) is not _is_on_own_host(os.getpid())
+    return is_on_own_host(pid) is not is_on_own_host(os.getpid())
 
 
-def _is_on_own_host(pid: int) -> bool:
+def is_on_own_host(pid: int) -> bool:
     return _OWN_HOST.search(Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8")) is not None
 
 
@@ -182,7 +182,7 @@ def _mounts() -> dict[str, str]:
 
 def _cgroups() -> Iterable[str]:
     """Returns groups of sessions on this host, which may be one of several on this machine."""
-    inside = _is_on_own_host(os.getpid())
+    inside = is_on_own_host(os.getpid())
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:
             path = f"{directory}/{name}"

@@ -189,6 +189,10 @@ def test_own_times(veth: Link, tmp_path: Path) -> None:
     assert replay.summary["sent"] == 4
     ended(capture)
     assert captured(into) == sent
+    frames[0].time = 0
+    frames[1].time = 1_700_000_000
+    write(file, frames[:2])
+    failed(ended(start(veth, 0, "replay", file, "--timing")), 3, "frame 2 is 1700000000 s later", "editcap -t")
 
 
 def test_step_by_step_and_capturing_meanwhile(link: Link, tmp_path: Path) -> None:

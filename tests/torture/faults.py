@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from pytest_icbench.errors import IcbenchError
+from pytest_icbench.store.stored_run import read_run
 from tests.host import snapshot
 from tests.torture import host, lives
 from tests.torture.fault_table import FAULTS, SHORT, Fault
@@ -108,6 +110,7 @@ def _met(fault: Fault, directory: Path, tell: Callable[[str], None]) -> str | No
     said = lives.output(directory)
     wrong = [] if trouble is None else [trouble]
     wrong += _judged(fault, status, said)
+    wrong += [] if "No space left" in said else _unreadable(directory)
     wrong += host.left_since(before, 8.0)
     if wrong:
         subprocess.run(lives.recovery(), env=lives.environment(), capture_output=True, timeout=60, check=False)
@@ -118,6 +121,17 @@ def _met(fault: Fault, directory: Path, tell: Callable[[str], None]) -> str | No
         + (f"; it says: {sentence[1][:300]}" if sentence else "")
     )
     return None if not wrong else f"{fault.name}: {'; '.join(wrong)}\n{said[-3000:]}"
+
+
+def _unreadable(directory: Path) -> list[str]:
+    """Returns why the runs of a session cannot be read."""
+    wrong = []
+    for path in directory.glob("reports/2*/run.json"):
+        try:
+            read_run(path.parent)
+        except IcbenchError as error:
+            wrong.append(f"the run cannot be read: {error}")
+    return wrong
 
 
 def _judged(fault: Fault, status: int, said: str) -> list[str]:

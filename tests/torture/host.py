@@ -14,6 +14,7 @@ from tests.host import snapshot
 #: What other sessions on this machine had or did meanwhile, which is not counted as left.
 NOT_COUNTED: dict[str, None] = {}
 _SESSION = re.compile(rb"ICBENCH_SESSION=(\w+)")
+_OF_A_SESSION = re.compile(r"\bicb[a-z0-9]{6}\b|/run/icbench/[a-z0-9]{6}\b")
 #: Sessions that were seen at work and that no process of ours has started.
 _strangers: set[str] = set()
 
@@ -58,7 +59,13 @@ def left_since(before: snapshot.Snapshot, timeout_s: float = 5.0) -> list[str]:
 def _is_of_others(line: str) -> bool:
     """Whether a difference has the name of another's session, or is about what all sessions of a machine share."""
     named = any(stranger in line for stranger in _strangers)
-    return named or (bool(_strangers) and line.startswith("huge pages ") and "free_hugepages" in line)
+    # What was there before a session of ours began is somebody's who has ended since.
+    ended = line.endswith(" is gone") and _OF_A_SESSION.search(line) is not None
+    apart = snapshot.is_on_own_host(os.getpid())
+    shared = line.startswith("huge pages ") or "/vm/nr_hugepages" in line
+    # Mounts of the machine come and go on a host of its own, too.
+    passed_on = apart and line.startswith(("mount /run/netns/icb", "mount /run/icbench/"))
+    return named or ended or passed_on or (shared and (bool(_strangers) or apart))
 
 
 def _sessions_of_others() -> set[str]:

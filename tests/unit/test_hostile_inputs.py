@@ -20,6 +20,7 @@ from pytest_icbench.config.axis import Row, rows
 from pytest_icbench.config.option_table import Options
 from pytest_icbench.config.switches import check_config
 from pytest_icbench.config.topology import reading
+from pytest_icbench.driver.application.protocol import ProofFailed
 from pytest_icbench.driver.workload.output import parse_line, parse_request_summary
 from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import UsageError
@@ -29,6 +30,7 @@ from pytest_icbench.model.codec import encode
 from pytest_icbench.report.trends import trends
 from pytest_icbench.store import history_file
 from tests.hostile import mutated_data, mutated_text, refusals
+from tests.unit.driver.test_applications import OUTPUTS, read_output
 from tests.unit.driver.test_open_loop import summary
 from tests.unit.driver.workload.test_command import CLIENT, RECEIVED_LINE, SENT, WINDOW, WINDOW_RTT
 from tests.unit.store.test_history import ENTRY
@@ -219,6 +221,24 @@ def read_asked(chance: random.Random) -> None:
     parse_request_summary(text if chance.random() < 0.7 else mutated_text(json.dumps(ASKED), chance))
 
 
+def read_output_of_application(chance: random.Random) -> None:
+    label = chance.choice(list(OUTPUTS))
+    try:
+        read_output(label, mutated_text(OUTPUTS[label], chance))
+    except ProofFailed as error:
+        raise UsageError(str(error)) from None
+
+
+def read_file(chance: random.Random) -> None:
+    """Reads limits as some editor or git left them."""
+    codec = chance.choice(("utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "latin-1"))
+    data = mutated_text(THRESHOLDS, chance).replace("\n", chance.choice(("\n", "\r\n"))).encode(codec, "replace")
+    with TemporaryDirectory(prefix="hostile-") as top:
+        path = Path(top, "t.toml")
+        path.write_bytes(chance.choice((b"", b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")) + data)
+        toml.read(path)
+
+
 def read_history(chance: random.Random) -> None:
     """Reads a history of which one line is changed. Raises UsageError if the line is left out."""
     entry = {"schema": history_file.SCHEMA, **encode(ENTRY)}
@@ -245,6 +265,8 @@ READERS: dict[str, Callable[[random.Random], object]] = {
     "summary of ask": read_asked,
     "capture": read_capture,
     "history": read_history,
+    "output of an application": read_output_of_application,
+    "file however saved": read_file,
 }
 
 

@@ -222,3 +222,10 @@ def test_the_cpu_time_of_processes_is_counted_with_and_without_the_schedulers_ow
     # A tick may be missing of each thread.
     assert use["cpu_ns"] == pytest.approx(time.process_time_ns(), rel=0.1, abs=0.1e9)
     assert use["involuntary_switches"] + use["voluntary_switches"] > 0
+
+
+def test_a_wait_is_never_longer_than_the_time_that_was_watched() -> None:
+    """The kernel counts a wait at its end, with what lies before the first reading."""
+    own, ran = {7: {7: thread(0, 0, 0)}}, {7: {7: thread(100, 1232, 0)}}
+    found = Reported({"threads": own}, {"at_ns": 10**9, "threads": ran}, endpoints={0: 7}).read()
+    assert (found.waited, found.waited_by) == (1.0, "endpoint 0")

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import process
+from pytest_icbench.host.net import links
 from pytest_icbench.host.process import allow_files, refused_memory
 
 Limits = tuple[int, int]
@@ -67,3 +68,16 @@ def test_a_program_without_memory_is_reported_its_limit(limited: Callable[[Limit
 def test_no_program_is_to_be_installed_for_want_of_files() -> None:
     reported = process.refused_process(OSError(errno.EMFILE, "Too many open files"))
     assert reported == "no further file may be opened: raise the limit (ulimit -n), or fs.file-max"
+
+
+@pytest.mark.parametrize(("number", "kind"), [(errno.ENOBUFS, ProvisionError), (errno.EIO, OSError)])
+def test_an_answer_that_does_not_fit_a_socket_names_the_limit(
+    monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
+) -> None:
+    def refuse(_netns: str | None) -> None:
+        raise OSError(number, "as it is")
+
+    monkeypatch.setattr(links, "enter_netns", refuse)
+    words = "raise net.core.rmem_max" if kind is ProvisionError else "as it is"
+    with pytest.raises(kind, match=words), links.netlink(doing="the list of links"):
+        pass

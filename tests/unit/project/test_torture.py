@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.model.attach_target import ATTACH
-from tests.torture import fuzz, kills, lives, page
+from tests.host import snapshot
+from tests.torture import fuzz, host, kills, lives, page
 from tests.torture.fault_table import FAULTS, KINDS, SHORT
 from tests.torture.faults import selected
 from tests.torture.kills import lost, planned
@@ -137,3 +138,25 @@ def test_the_inputs_of_the_short_form() -> None:
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert "0 wrong" in done.stdout
+
+
+def test_what_others_do_meanwhile_is_named_and_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {"mount": {"/run/netns/icbaaaaaa-br": ""}, "huge pages": {"node0": "3"}, "process": {}}
+    after = {
+        "mount": {"/run/netns/icbbbbbbb-br": "", "/x": ""},
+        "huge pages": {"node0": "4"},
+        "process": {"7": "icbbbbbbb"},
+    }
+    monkeypatch.setattr(host, "take", lambda: after)
+    monkeypatch.setattr(host, "NOT_COUNTED", {})
+    monkeypatch.setattr(snapshot, "is_on_own_host", lambda pid: False)
+    monkeypatch.setattr(host, "_strangers", set())
+    assert host.left_since(before, 0) == [
+        "mount /run/netns/icbbbbbbb-br is new",
+        "mount /x is new",
+        "huge pages node0: 3 became 4",
+        "process 7 is new (icbbbbbbb)",
+    ]
+    monkeypatch.setattr(host, "_strangers", {"bbbbbb"})
+    assert host.left_since(before, 0) == ["mount /x is new"]
+    assert len(host.NOT_COUNTED) == 4
