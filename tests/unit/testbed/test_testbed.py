@@ -184,7 +184,7 @@ def test_without_dpdk_only_sockets_are_left(monkeypatch: pytest.MonkeyPatch) -> 
     found = bench()
     found.placement(Case("bridge"))
     with pytest.raises(
-        Unsupported, match="poll needs DPDK, but the workload was built without it: install libdpdk-dev"
+        Unsupported, match="poll needs DPDK, but the workload was built without it: apt install libdpdk-dev"
     ):
         found.placement(Case("poll"))
 

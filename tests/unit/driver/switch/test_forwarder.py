@@ -295,7 +295,7 @@ def test_a_workload_without_dpdk_is_refused(session: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(forward, "workload_version", lambda: WorkloadVersion("0.1.0", "22.11.11"))
     assert ForwardSwitch().probe(session, None).version == "0.1.0, DPDK 22.11.11"
     monkeypatch.setattr(forward, "workload_version", lambda: WorkloadVersion("0.1.0", None))
-    with pytest.raises(Unsupported, match="built without it: install libdpdk-dev"):
+    with pytest.raises(Unsupported, match="built without it: apt install libdpdk-dev"):
         ForwardSwitch().probe(session, None)
 
     def missing() -> WorkloadVersion:

@@ -237,7 +237,7 @@ def test_xdp_needs_a_workload_that_has_it(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(kernel, "workload_version", lambda: WorkloadVersion("1", None, xdp=True))
     kernel.probe_netdev_api("xdp")
     monkeypatch.setattr(kernel, "workload_version", lambda: WorkloadVersion("1", None))
-    with pytest.raises(Unsupported, match="api xdp: the workload was built without AF_XDP: install libxdp-dev"):
+    with pytest.raises(Unsupported, match="api xdp: the workload was built without AF_XDP: apt install libxdp-dev"):
         kernel.probe_netdev_api("xdp")
 
 
