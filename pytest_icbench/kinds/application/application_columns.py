@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of applications as texts and as columns of reports. Pure."""
+"""Applications in reports: their figures as texts and as columns. Pure."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from pytest_icbench.display.case_names import (
     times,
 )
 from pytest_icbench.display.table import Column, In
+from pytest_icbench.kinds.kind import Kind, Ranked
+from pytest_icbench.model.figures import Application
 from pytest_icbench.model.result import Result
 
 
@@ -83,4 +85,18 @@ COLUMNS = (
     Column("p99", "µs", _p99, In.APPLICATION),
     Column("client", "", lambda result: cost(result, "client"), In.APPLICATION),
     Column("server", "", lambda result: cost(result, "server"), In.APPLICATION),
+)
+
+APPLICATION = Kind(
+    figures=Application,
+    columns=COLUMNS,
+    value=value,
+    shown=In.APPLICATION,
+    titles={"application": "{kind} ({metric})"},
+    mark=mark,
+    legend=((lambda _result: True, "client, server: CPU time of their processes in µs per operation"),),
+    facts=facts,
+    ways=lambda result, _refused: ("asks", operations(result)),
+    limiting_ends=("sender", "receiver"),
+    ranked=Ranked("applications", "Applications"),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of round trips as texts and as columns of reports. Pure."""
+"""Latency in reports: round trips as texts and as columns. Pure."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from pytest_icbench.display.case_names import (
 )
 from pytest_icbench.display.points import scaled
 from pytest_icbench.display.table import Column, In
+from pytest_icbench.kinds.kind import Charts, Further, Kind, Ranked
+from pytest_icbench.kinds.latency import latency_charts as charts
+from pytest_icbench.kinds.latency import percentile_charts as percentiles
+from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
@@ -150,4 +154,43 @@ COLUMNS = (
     Column("p99", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_ns), In.VARIATION),
     Column("p99.9", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_9_ns), In.VARIATION),
     Column("max", "µs", lambda result: microseconds(result, result.round_trips.pdv_max_ns), In.VARIATION),
+)
+
+LATENCY = Kind(
+    figures=Latency,
+    columns=COLUMNS,
+    value=value,
+    shown=In.LATENCY,
+    titles={"latency": "{kind}"},
+    further=(
+        Further(
+            "delay variation (RFC 5481)",
+            lambda result: number(result, result.round_trips.pdv_p50_ns) is not None,
+            In.VARIATION,
+        ),
+    ),
+    short="{:.1f}".format,
+    mark=mark,
+    legend=LEGEND,
+    remarks=remarks,
+    facts=facts,
+    ways=ways,
+    ranked=Ranked("delays", "Round trip"),
+    charts=(
+        Charts("chain-delays", "Chains: round trip against length", charts.by_length),
+        Charts(
+            "latency",
+            "Round trip against packet size",
+            lambda results, order: (*charts.by_size(results, order), *charts.one_time(results, order)),
+        ),
+        Charts("delay", "Round trip against load", charts.delay_figures),
+        Charts(
+            "percentiles",
+            "Round trip by percentile",
+            lambda results, order: (
+                *percentiles.cdf_figures(results, order),
+                *percentiles.by_percentile(results, order),
+            ),
+        ),
+    ),
 )

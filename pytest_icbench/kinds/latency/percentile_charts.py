@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped, in_order, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.case_names import grouped, in_order, number, of_kind, path_of, short, times, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, SERIES, Column, Figure, offsets, tooltips
-from pytest_icbench.kinds.latency.latency_columns import round_trips
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
@@ -90,7 +89,7 @@ def _curve_rows(result: Result) -> list[tuple[Any, ...]]:
     points: dict[float, tuple[float, float | None, float | None]] = {
         inverse_tail: (value / 1e3, None, None) for inverse_tail, value in curve_of(result)
     }
-    for name, rtt in round_trips(result).items():
+    for name, rtt in times(result, "rtt", *_NAMED).items():
         if rtt is not None:
             low, high = (None if end is None else end / 1e3 for end in (rtt.low, rtt.high))
             points[_NAMED[name]] = (rtt / 1e3, low, high)
@@ -104,7 +103,7 @@ def _percentile(inverse_tail: float) -> str:
 def _text(group: Sequence[Result]) -> str:
     sentences = []
     for result in group:
-        rtt = round_trips(result)
+        rtt = times(result, "rtt", *_NAMED)
         named = [(name, number(result, rtt[name])) for name in ("p50", "p99", "p99.9")]
         known = [f"{name} {short(value / 1000)} µs" for name, value in named if value is not None]
         if known:
@@ -169,8 +168,8 @@ def cdf_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]
         order: all series of the page.
     """
     figures: list[Figure] = []
-    times = [result for result in of_kind(results, Latency) if result.is_number]
-    for key, group in grouped(times, traffic).items():
+    known = [result for result in of_kind(results, Latency) if result.is_number]
+    for key, group in grouped(known, traffic).items():
         if len(figures) == MOST_CDFS:
             break
         rows = tuple(row for result in in_order(group, order) for row in _cdf_rows(result))

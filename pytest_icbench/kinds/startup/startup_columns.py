@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of start-up as texts and as columns of reports. Pure."""
+"""Start-up in reports: its figures as texts and as columns. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from functools import partial
 
 from pytest_icbench.display.case_names import number, short
 from pytest_icbench.display.table import Column, In
+from pytest_icbench.kinds.kind import Charts, InPart, Kind
+from pytest_icbench.kinds.startup.startup_charts import startup_charts
+from pytest_icbench.model.figures import Startup
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import median
 
@@ -118,4 +121,21 @@ COLUMNS = (
     Column("remove", "", removal, In.STARTUP),
     Column("idle", "MB", memory, In.STARTUP | In.PAGE, phrase="{text} MB each"),
     Column("CPU", "", cpu, In.PAGE, phrase="idle {text} % of a CPU each"),
+)
+
+STARTUP = Kind(
+    figures=Startup,
+    columns=COLUMNS,
+    value=value,
+    shown=In.STARTUP,
+    titles=TITLES,
+    table=table_of,
+    sentence=sentence,
+    question="How long does another container take to start? {paths}",
+    charts=(Charts("startups", "Creation of containers", startup_charts, "first"),),
+    in_part=InPart(
+        "creation of containers",
+        "the time of each and its growth with their number",
+        "these times without clients and containers on the CPUs that create them",
+    ),
 )
