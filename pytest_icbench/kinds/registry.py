@@ -6,9 +6,9 @@ from __future__ import annotations
 from pytest_icbench.kinds.application.application_columns import APPLICATION
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.kinds.latency.latency_columns import LATENCY
-from pytest_icbench.kinds.search.search_kind import SEARCH
+from pytest_icbench.kinds.search.search_columns import SEARCH
 from pytest_icbench.kinds.startup.startup_columns import STARTUP
-from pytest_icbench.kinds.throughput.throughput_kind import THROUGHPUT
+from pytest_icbench.kinds.throughput.throughput_columns import THROUGHPUT
 from pytest_icbench.model.result import Result
 
 KINDS = (THROUGHPUT, SEARCH, LATENCY, APPLICATION, STARTUP)

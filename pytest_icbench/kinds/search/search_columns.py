@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import number, short
-from pytest_icbench.display.frame_rates import rate_with_unit
+from pytest_icbench.display.frame_rates import rate_and_metric, rate_mark, rate_ways, rate_with_unit
 from pytest_icbench.display.table import Column, In
+from pytest_icbench.kinds.kind import Kind
+from pytest_icbench.model.figures import Search
 from pytest_icbench.model.result import Result
 
 
@@ -54,4 +56,18 @@ COLUMNS = (
     Column("rate", "", rate_with_unit, In.LINE),
     Column("interval", "", bounds, In.LINE),
     Column("bounds", "", bounds, In.THROUGHPUT, main=True),
+)
+
+
+SEARCH = Kind(
+    figures=Search,
+    columns=COLUMNS,
+    value=rate_and_metric,
+    shown=In.THROUGHPUT,
+    titles={},
+    mark=rate_mark,
+    legend=((bounds, "bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)"),),
+    remarks=remarks,
+    facts=facts,
+    ways=rate_ways,
 )

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import number
-from pytest_icbench.display.frame_rates import mpps, rate, rate_and_metric, rate_with_unit
+from pytest_icbench.display.frame_rates import mpps, rate, rate_and_metric, rate_mark, rate_ways, rate_with_unit
 from pytest_icbench.display.table import Column, In
+from pytest_icbench.kinds.kind import Kind, Ranked
+from pytest_icbench.model.figures import Throughput
 from pytest_icbench.model.result import Result
 
 
@@ -50,4 +52,20 @@ COLUMNS = (
     Column("interval", "", interval, In.LINE),
     Column("Mpps", "{metric}", rate, In.THROUGHPUT, always=In.THROUGHPUT, main=True),
     Column("95 %", "", interval, In.THROUGHPUT, main=True),
+)
+
+
+THROUGHPUT = Kind(
+    figures=Throughput,
+    columns=COLUMNS,
+    value=value,
+    shown=In.THROUGHPUT,
+    titles={"throughput": "{kind}"},
+    short=lambda value: mpps(value * 1e6),
+    mark=rate_mark,
+    legend=((train, "train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)"),),
+    remarks=lambda result: (back_to_back(result),),
+    facts=lambda result: (("back to back", back_to_back(result)),),
+    ways=rate_ways,
+    ranked=Ranked("rates", "Rate"),
 )
