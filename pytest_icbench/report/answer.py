@@ -212,6 +212,8 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
         elif undetermined:
             lead = f"{undetermined} of {counted(len(group), 'case')} cannot be distinguished from {name}."
             verdict = Verdict.INCONCLUSIVE
+        elif decisions.is_weak(group):  # what it cannot see is no reassurance
+            lead, verdict = f"This session cannot tell whether anything is slower than {name}.", Verdict.INCONCLUSIVE
         else:
             lead, verdict = f"Nothing is slower than {name}.", Verdict.PASS
         if better:

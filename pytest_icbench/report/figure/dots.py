@@ -26,6 +26,7 @@ from pytest_icbench.report.answer import first_traffics
 from pytest_icbench.report.figure.rate_charts import scaled
 from pytest_icbench.report.overview import REFERENCES, contestants
 from pytest_icbench.report.remarks import shares_cpus
+from pytest_icbench.stats.quantiles import Estimate
 
 #: Width of a row and of the column of values, in pixels.
 ROW_PX, VALUES_PX = 22, 172
@@ -127,7 +128,9 @@ def _row(result: Result, factor: float) -> tuple[Any, ...]:
 
 def _rate_mark(result: Result, label: str) -> tuple[Any, ...]:
     """Returns the text next to a rate."""
-    gbps = number(result, result.frames.throughput_gbps)
+    gbps: float | None = number(result, result.frames.throughput_gbps)
+    if result.at_least and isinstance(gbps, Estimate) and gbps.low is not None:
+        gbps = gbps.low
     return (label + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"),)
 
 
