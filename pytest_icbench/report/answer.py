@@ -323,7 +323,7 @@ def _of(ranking: Ranking) -> str:
     text += f". {limits}" if limits else "."
     if rest:
         named = ", ".join(f"{path_of(item)} {value_text(item)}" for item in rest[:_FEW])
-        text += f" Behind: {named}{f' and {len(rest) - _FEW} more' if len(rest) > _FEW else ''}."
+        text += f" Slower: {named}{f' and {len(rest) - _FEW} more' if len(rest) > _FEW else ''}."
     if ranking.missing:
         text += f" Not measured at this distance of the CPUs: {', '.join(ranking.missing)}."
     return printable(text)
