@@ -9,6 +9,7 @@ from pytest_icbench.display.case_names import millions, number, three
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.path import DIRECTION_NAMES
 from pytest_icbench.model.result import Result
+from pytest_icbench.stats.quantiles import Estimate
 
 
 def mpps(pps: float) -> str:
@@ -43,7 +44,9 @@ def rate_and_metric(result: Result) -> str:
 
 def rate_mark(result: Result, value: str) -> tuple[Any, ...]:
     """Returns the text next to a mark of the first screen."""
-    gbps = number(result, result.frames.throughput_gbps)
+    gbps: float | None = number(result, result.frames.throughput_gbps)
+    if result.at_least and isinstance(gbps, Estimate) and gbps.low is not None:
+        gbps = gbps.low
     return (value + " Mpps" + ("" if gbps is None else f" · {three(gbps)} Gbit/s"),)
 
 

@@ -217,6 +217,8 @@ def _baseline(results: Sequence[Result]) -> list[Sentence]:
         elif undetermined:
             lead = f"{undetermined} of {counted(len(group), 'case')} cannot be distinguished from {name}."
             verdict = Verdict.INCONCLUSIVE
+        elif decisions.is_weak(group):  # what it cannot see is no reassurance
+            lead, verdict = f"This session cannot tell whether anything is slower than {name}.", Verdict.INCONCLUSIVE
         else:
             lead, verdict = f"Nothing is slower than {name}.", Verdict.PASS
         if better:
@@ -335,7 +337,7 @@ def _of(ranking: Ranking) -> str:
     text += f". {limits}" if limits else "."
     if rest:
         named = ", ".join(f"{path_of(item)} {value_text(item)}" for item in rest[:_FEW])
-        text += f" Behind: {named}{f' and {len(rest) - _FEW} more' if len(rest) > _FEW else ''}."
+        text += f" Slower: {named}{f' and {len(rest) - _FEW} more' if len(rest) > _FEW else ''}."
     if ranking.missing:
         text += f" Not measured at this distance of the CPUs: {', '.join(ranking.missing)}."
     return printable(text)

@@ -137,9 +137,7 @@ def test_what_a_search_found_stands_in_the_table(inner: Runner, bench: type[Fake
     bench.behaviour = staticmethod(searched)
     inner.write(test_x=GATED)
     result = inner.run("-k", "pdr")
-    result.stdout.fnmatch_lines(
-        ["case * Mpps pdr * verdict", "ovs-64B-b32-1vs1-Rpdr:0.5 * 5.00 *", "pdr: conditional throughput *(RFC 9971)"]
-    )
+    result.stdout.fnmatch_lines(["* Mpps pdr * verdict", "ovs * 5.00 *", "pdr: conditional throughput *"])
 
 
 def test_at_least_is_marked_and_explained(inner: Runner, bench: type[FakeTestbed]) -> None:
@@ -150,7 +148,7 @@ def test_at_least_is_marked_and_explained(inner: Runner, bench: type[FakeTestbed
     (inner.path / "thresholds.toml").write_text('["*"]\nmin_throughput_pps = 9e6\n')
     result = inner.run("-k", "ndr")
     result.stdout.fnmatch_lines(["*, 1 undecided in *"])
-    result.stdout.fnmatch_lines(["ovs-64B-b32-1vs1-Rndr * ≥5.00 *INCONCLUSIVE", "≥: at least this, *"])
+    result.stdout.fnmatch_lines(["ovs * 5.00 *≥ *INCONCLUSIVE", "≥: *at least*"])
 
 
 def test_a_device_without_a_lossless_load_fails_its_test(inner: Runner, bench: type[FakeTestbed]) -> None:

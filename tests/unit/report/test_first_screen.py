@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+import pytest
+
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.load import Frames
@@ -266,7 +268,7 @@ def test_dot_plots_are_sorted_with_references_last_and_without_candidates() -> N
         ("ovs", "at least"),
         ("direct", "reference link"),
     ]
-    assert [row[6] for row in rates.rows][:2] == ["16.0 Mpps · 2.56 Gbit/s", "≥ 13.7 Mpps · 2.56 Gbit/s"]
+    assert [row[6] for row in rates.rows][:2] == ["16.0 Mpps · 2.56 Gbit/s", "≥ 13.7 Mpps · 2.51 Gbit/s"]
     (delays,) = dot_charts(results, order, "latency")
     assert [row[6] for row in delays.rows] == ["20.0 / 50.0 µs"]
 
@@ -325,3 +327,11 @@ def test_undecided_says_how_many_seconds_decide() -> None:
 
 def wide(pps: float) -> dict[str, Any]:
     return {"throughput_pps": pps, "throughput_pps_low": pps * 0.8, "throughput_pps_high": pps * 1.3}
+
+
+@pytest.mark.parametrize(("weak", "verdict"), [(True, Verdict.INCONCLUSIVE), (False, Verdict.PASS)])
+def test_what_a_gate_cannot_see_is_not_headed_by_a_reassurance(*, weak: bool, verdict: Verdict) -> None:
+    found = Finding("throughput_pps", "drop", 0.03, "defaults", Verdict.PASS, baseline="main", finds=0.3, weak=weak)
+    sentence = answer([result(Case("ovs"), verdict="PASS", baseline="main", findings=(found,))])[0]
+    assert sentence.verdict is verdict
+    assert ("Nothing is slower" in sentence.lead) is not weak

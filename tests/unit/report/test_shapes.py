@@ -23,7 +23,7 @@ TITLES = {
     "A3": ["in Mpps: bursts of 32", "in Gbit/s: bursts of 32"],
     "A4": ["in Mpps: bursts of 256", "in Gbit/s: bursts of 256"],
     "A5": ["in Gbit/s: bursts of 32, 1 pair, flat out, two hosts"],
-    "A6": ["(M) against packet size: bursts of 32, 2 pairs", "(M) against packet size: bursts of 32, 4vs4",
+    "A6": ["(M) against packet size: bursts of 32, 2 pairs", "(M) against packet size: bursts of 32, 4 pairs",
            "(M) against pairs: 64 B", "(T) against pairs: 1500 B"],
     "A7": ["(T) in Gbit/s against pairs: 64 B", "(T) in Gbit/s against pairs: 1500 B"],
     "A8": [f"bursts of {burst}, 1 pair, at 1k/s" for burst in (4, 32, 128)],
