@@ -170,19 +170,17 @@ def write_troubles(reporter: Any, leftovers: str | None, unwritten: Sequence[str
 
 
 def write_results(reporter: Any, results: Sequence[Result], page: Page, directory: Path) -> None:
-    """Writes the tables, the answer, the warnings, what was skipped and why, and where the page and the reports are.
+    """Writes the tables, the answer, the warnings, and where the page and the reports are.
 
     Args:
         results: all results of the session, at least one.
-        page: knows what was skipped, and which results were taken from a run that was resumed.
+        page: knows which results were taken from a run that was resumed.
         directory: the directory of the run.
     """
     reporter.write_sep("=", "icbench results")
     config = reporter.config
     width, verbose = config.get_terminal_writer().fullwidth - 1, config.get_verbosity() > 0
     sentences = [*as_lines(results), *headline.warnings(results)]
-    if page.skipped:
-        sentences.append(f"{len(page.skipped)} not measured: {headline.short_reason(page.skipped)}")
     if page.taken:
         origin, count = next(iter(page.taken.values())), len(page.taken)
         taken = f"{count} of {counted(len(results), 'result')} {'was' if count == 1 else 'were'} taken"
