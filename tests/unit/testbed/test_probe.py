@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from pytest_icbench.driver.application.protocol import Program
@@ -40,6 +42,6 @@ def test_a_program_that_does_not_tell_its_version_has_another_tell_it(command: t
 
 
 def test_a_program_that_a_container_does_not_see_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe.shutil, "which", lambda name: f"/opt/bin/{name}")
+    monkeypatch.setattr(shutil, "which", lambda name: f"/opt/bin/{name}")
     with pytest.raises(Unsupported, match=r"/opt/bin/redis-server, and a container has only /usr: .*node netns"):
         probe.probe_application("redis", "lxc")
