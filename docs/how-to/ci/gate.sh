@@ -31,7 +31,7 @@ esac
 
 code=0
 "$ICBENCH/pytest" --pyargs pytest_icbench.scenarios.test_gate --icbench-switch "$SWITCH" "$@" --icbench-budget 9m \
-    --icbench-exit-codes --icbench-reports reports --junitxml reports/junit.xml || code=$?
+    --icbench-require --icbench-exit-codes --icbench-reports=reports --junitxml reports/junit.xml || code=$?
 if [ "${gate:-}" = --icbench-compare ]; then
     # A further session of the baseline; what is REGRESSED or INVALID is left out.
     "$ICBENCH/icbench" accept main --all --unchanged --run reports/latest --baselines "$KEPT/baselines" || true
