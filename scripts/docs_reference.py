@@ -273,6 +273,7 @@ def measurement_members() -> str:
 WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
     "options.md": {"options": options, "ini": ini_values},
     "switches.md": {"ports": ports, "frames": frames},
+    "workload.md": {"options": workload_options},
     "command.md": {"commands": subcommands},
     "topology.md": {"keys": partial(keys_of, Table)},
     "../how-to/adding-a-switch.md": {"traits": traits},
@@ -287,7 +288,6 @@ BUILT: dict[str, Callable[[], str]] = {
     "api": interface,
     "members": measurement_members,
     "fields": measurement_fields,
-    "workload options": workload_options,
     "run": partial(keys_of, RunInfo),
     "test": partial(keys_of, TestRecord),
     "result of a test": partial(keys_of, ResultPlace),

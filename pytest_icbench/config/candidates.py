@@ -10,12 +10,13 @@ differs: ``config:FILE`` (another configuration of the same binary), ``mode:NAME
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import get_args
 
 from pytest_icbench.config.switches import DEFAULT_MODE, explain_mode
-from pytest_icbench.config.values import file_mode, program
+from pytest_icbench.config.values import file_mode, mode_of, program
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml
 from pytest_icbench.model.candidate import FUNCTION, HOST, WORKLOAD, Candidate, Kind
@@ -100,7 +101,7 @@ def _of_kind(kind: Kind, named: tuple[str, str], value: str, at: str, directory:
 
 def _check_directory(kind: Kind, path: Path, at: str) -> None:
     """Raises UsageError for a directory that has not what it is given for."""
-    if not path.is_dir():
+    if not stat.S_ISDIR(mode_of(path)):
         raise UsageError(f"{at}: there is no directory {path}")
     if kind == "lib" and not any(path.glob("*.so*")):
         raise UsageError(f"{at}: {path} has no shared libraries")

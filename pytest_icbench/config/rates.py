@@ -11,6 +11,7 @@ A trace is a load that changes. Its file has a line a second: ``SECOND,RATE``, o
 from __future__ import annotations
 
 import re
+import stat
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -70,18 +71,11 @@ def _words(text: str, where: str) -> list[str]:
     """Splits rates. A line that is the name of a trace's file is one, whatever blanks and commas it has."""
     words: list[str] = []
     for line in map(str.strip, text.splitlines()):
-        if line.startswith(PREFIX) and _is_file(line.removeprefix(PREFIX)):
+        if line.startswith(PREFIX) and stat.S_ISREG(values.mode_of(Path(line.removeprefix(PREFIX)))):
             words.append(line)
         else:
             words += (word if word.startswith(PREFIX) else without_pps(word) for word in split_words(line, where))
     return words
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except OSError:  # too long for a name
-        return False
 
 
 def _bad_rate(words: list[str], where: str) -> UsageError | None:

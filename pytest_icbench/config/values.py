@@ -247,16 +247,25 @@ def file_mode(file: Path, where: str) -> int:
     return mode
 
 
+def mode_of(file: Path) -> int:
+    """Returns a file's mode; 0 if there is none, also for a name that is too long."""
+    try:
+        return file.stat().st_mode
+    except OSError:
+        return 0
+
+
 def program(switch: str, text: str, where: str, base: Path) -> Path:
     """Returns a program that is named by its path, by a tree that has it, or by a tree's version. Raises UsageError."""
     file = path(text, where, base)
     places = places_in(switch)
-    if places and file.is_dir():
+    mode = mode_of(file)
+    if places and stat.S_ISDIR(mode):
         found = program_in(switch, file)
         if found is None:
             raise UsageError(f"{where}: {file} has no program of {switch} ({', '.join(places)}): name the program")
         return found
-    if places and "/" not in text and not file.exists() and (programs := installed_programs(switch, text)):
+    if places and "/" not in text and not mode and (programs := installed_programs(switch, text)):
         return programs[0]
     if not file_mode(file, where) & 0o111:
         raise UsageError(f"{where}: {file} is not executable")

@@ -72,7 +72,7 @@ _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
         "both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)",
     ),
     (
-        lambda result: shares_cpus(result) and result.dimension != "startup",
+        shares_cpus,
         "shared CPU: both endpoints work on it in turn, which makes a path slower, never faster",
     ),
     *((_of_kind(kind, has), text) for kind in KINDS for has, text in kind.legend),

@@ -30,6 +30,8 @@ def shares_cpus(result: Result) -> bool:
     """Whether endpoints of one host shared a CPU and yielded; if the CPUs are unknown, by the placement's name."""
     cpus = result.treatment.get("cpus")
     every = cpus.get("yield_every") if isinstance(cpus, Mapping) else None
+    if result.dimension == "startup":  # one container at a time
+        return False
     return result.placement == "cooperative" if every is None else bool(every)
 
 

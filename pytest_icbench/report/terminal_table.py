@@ -226,5 +226,5 @@ def _alike(column: Column, text: str) -> list[str]:
 
 def _mark(result: Result) -> str:
     """Returns what distinguishes a row's path: no switch between, or endpoints that share CPUs."""
-    marks = ["no switch"] if result.switch in REFERENCES and result.dimension in ("throughput", "latency") else []
-    return ", ".join([*marks, *(["shared CPU"] if shares_cpus(result) and result.dimension != "startup" else [])])
+    marks = ["no switch"] if result.switch in REFERENCES and _where(result) in _OF_FRAMES else []
+    return ", ".join([*marks, *(["shared CPU"] if shares_cpus(result) else [])])

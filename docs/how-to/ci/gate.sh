@@ -24,7 +24,7 @@ nightly)
     [ -e "$program" ] || install -D "$PROGRAM" "$program"
     gate=--icbench-save
     [ -d "$KEPT/baselines/main" ] && gate=--icbench-compare
-    set -- --icbench-binary "$SWITCH=$program" --icbench-rounds 3 --icbench-baselines "$KEPT/baselines" $gate main \
+    set -- --icbench-binary "$SWITCH=$program" --icbench-rounds 3 "--icbench-baselines=$KEPT/baselines" "$gate=main" \
         "--icbench-history=$KEPT/history.jsonl"
     ;;
 esac

@@ -77,7 +77,7 @@ def test_a_result_has_the_sum_and_each_direction() -> None:
     ]
     assert found.figures.fairness == pytest.approx(BACK / THERE)
     assert (
-        each_way(found) == "a to b 0.099 Mpps, 120 of 12,000 frames lost; b to a 0.100 Mpps, 12 of 12,000 frames lost"
+        each_way(found) == "a to b 0.0990 Mpps, 120 of 12,000 frames lost; b to a 0.0999 Mpps, 12 of 12,000 frames lost"
     )
     assert run(ScriptedRig(), repeats=1).figures.per_direction == ()
 

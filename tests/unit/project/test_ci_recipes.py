@@ -165,7 +165,14 @@ class Repository:
 
 
 _GATE = ["--pyargs", "pytest_icbench.scenarios.test_gate", "--icbench-switch", "ovs"]
-_REPORTS = ["--icbench-budget", "9m", "--icbench-exit-codes", "--icbench-reports", "reports", "--junitxml"]
+_REPORTS = [
+    "--icbench-budget",
+    "9m",
+    "--icbench-require",
+    "--icbench-exit-codes",
+    "--icbench-reports=reports",
+    "--junitxml",
+]
 
 
 def test_a_pull_request_is_measured_beside_its_base_however_often_it_is_built(tmp_path: Path) -> None:
@@ -183,13 +190,13 @@ def test_nights_are_saved_then_compared_and_added_and_leave_their_program(tmp_pa
     kept = repository.kept / "programs" / repository.git("rev-parse", "HEAD") / "switch"
     arguments = repository.gate("nightly")
     assert kept.read_text() == "2\n"
-    rounds = ["--icbench-rounds", "3", "--icbench-baselines", f"{repository.kept}/baselines"]
+    rounds = ["--icbench-rounds", "3", f"--icbench-baselines={repository.kept}/baselines"]
     history = f"--icbench-history={repository.kept}/history.jsonl"
-    expected = [*_GATE, "--icbench-binary", f"ovs={kept}", *rounds, "--icbench-save", "main", history, *_REPORTS]
+    expected = [*_GATE, "--icbench-binary", f"ovs={kept}", *rounds, "--icbench-save=main", history, *_REPORTS]
     assert arguments == [*expected, "reports/junit.xml"]
     assert not (tmp_path / "icbench.arguments").exists()
     (repository.kept / "baselines" / "main").mkdir(parents=True)
-    compared = ["--icbench-compare" if word == "--icbench-save" else word for word in arguments]
+    compared = [word.replace("--icbench-save", "--icbench-compare") for word in arguments]
     assert repository.gate("nightly", code=EXIT_UNDECIDED) == compared
     added = (tmp_path / "icbench.arguments").read_text().split()
     assert added[:4] == ["accept", "main", "--all", "--unchanged"]

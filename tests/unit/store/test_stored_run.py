@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -76,8 +77,8 @@ def test_its_figures_are_shown_as_recorded(capsys: pytest.CaptureFixture[str]) -
     assert main(["report", str(RUN)]) == 0
     out, err = capsys.readouterr()
     assert "0 of 2 results recomputed from raw data, identical to what was recorded" in out
-    assert "linux-bridge-64B-b32-1vs1-Rmax       0.591  0.527..0.700  0.3025    0.69  PASS" in out
-    assert "linux-bridge-1500B-b4-1vs1-R1k  1173.5  18923.5    1173.5       0.001    0.00  PASS" in out
+    assert re.search(r"^64B  0\.591  0\.527 to 0\.700$", out, re.MULTILINE)
+    assert re.search(r"^1500B +1,174  318 to 5,783$", out, re.MULTILINE)
     assert err.count("its intervals are of an earlier version") == 2
 
 
