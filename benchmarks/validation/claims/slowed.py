@@ -24,7 +24,8 @@ CLAIM = (
 METHOD = """
 A session has one case, and half a minute for it. Slower is what a release may bring: Open vSwitch with further actions
 in its flows, testpmd that looks up memory for each frame (`noisy`), a bridge with rules of nftables, a debug build of
-basicfwd, endpoints of another build. The loss of each is the median of what all its sessions by pairs estimate.
+basicfwd, endpoints of another build. The loss of each, in each state of the host, is the median of what all its sessions by pairs
+estimate: where the CPUs lie far apart, endpoints hide a part of what a switch loses.
 By pairs, it is launched in turn with the installed one. By sessions, it takes the place of the one that five sessions
 saved. The compiler is two loops of gcc at nice 19; other people's work is what ran on the host as it came.
 
@@ -57,16 +58,15 @@ def assemble(known: Sequence[Record]) -> Found:
     judged: list[tuple[Session, float]] = []
     for record in known:
         true = truths(record.sessions)
-        for (switch, step), loss in true.items():
-            measured = [each for each in record.sessions if each.method == PAIRS]
-            cycles = [each.cycles for each in measured if (each.switch, each.step) == (switch, step)]
-            rows.append(Row(f"{switch}, step {step}: slower by, %", round(100 * loss, 1)))
-            if more := more_cycles(cycles):
-                rows.append(Row(f"{switch}, step {step}: more cycles a frame, %", round(100 * more, 1)))
+        for changed, loss in true.items():
+            measured = [each for each in record.sessions if each.method == PAIRS and each.changed == changed]
+            rows.append(Row(f"{changed}: slower by, %", round(100 * loss, 1)))
+            if more := more_cycles(each.cycles for each in measured):
+                rows.append(Row(f"{changed}: more cycles a frame, %", round(100 * more, 1)))
         judged += [
-            (each, 0.0 if each.step == 0 else true.get((each.switch, each.step), 0.0))
+            (each, 0.0 if each.step == 0 else true[each.changed])
             for each in record.sessions
-            if each.step == 0 or (each.switch, each.step) in true
+            if each.step == 0 or each.changed in true
         ]
     unchanged = [each for each, _ in judged if each.step == 0]
     false = sum(each.decision == FLAGGED for each in unchanged)
@@ -87,12 +87,12 @@ def assemble(known: Sequence[Record]) -> Found:
     return Found(tuple(rows), {"points": points}, tuple(notes))
 
 
-def truths(sessions: Iterable[Session]) -> dict[tuple[str, int], float]:
-    """How much slower each step of a switch is: the median of what its sessions by pairs estimate."""
-    found: dict[tuple[str, int], list[float]] = {}
+def truths(sessions: Iterable[Session]) -> dict[str, float]:
+    """How much slower each step of a switch is in a state: the median of what its sessions by pairs estimate."""
+    found: dict[str, list[float]] = {}
     for each in sessions:
         if each.method == PAIRS and each.step and each.ratio and each.ratio[0] is not None:
-            found.setdefault((each.switch, each.step), []).append(1 - each.ratio[0])
+            found.setdefault(each.changed, []).append(1 - each.ratio[0])
     return {key: median(losses) for key, losses in found.items()}
 
 

@@ -45,6 +45,8 @@ SAVED = 5
 METHODS = ("pairs", "sessions")
 #: What runs meanwhile: nothing, two loops of gcc, or whatever other people of the host happen to run.
 LOADS = ("none", "compiler", "others")
+#: CPUs of a cache lie closer, others farther apart, on every machine seen so far.
+NEAR_NS = 170
 #: Seconds of a case.
 CASE_S = 30
 
@@ -170,7 +172,8 @@ class Session:
         pairs: launches of the changed one.
         cycles: of a frame, in the changed and in the old switch; null where it counts none.
         rates: of the changed and of the old one.
-        disturbed: launches that others disturbed.
+        disturbed: launches that other processes disturbed.
+        distance_ns: between the CPUs, which is the state of the host; null if it is not known.
     """
 
     switch: str
@@ -187,6 +190,13 @@ class Session:
     rates: list[float | None]
     disturbed: int
     commit: str
+    distance_ns: float | None = None
+
+    @property
+    def changed(self) -> str:
+        """What was changed, and the state of the host."""
+        state = "" if self.distance_ns is None else ", CPUs near" if self.distance_ns < NEAR_NS else ", CPUs far"
+        return f"{self.switch}, step {self.step}{state}"
 
 
 @dataclass(frozen=True)
@@ -300,7 +310,7 @@ def session(switch: str, step: int, method: str, load: str, work: Path, case_s: 
         print(f"no result: see {work / 'last.log'}", file=sys.stderr)
     ratio = None
     if now is not None:
-        ratio = now.ratio_to_baseline if method == "sessions" else now.ratio_to_base
+        ratio = now.ratio_to_baseline if method == "sessions" else speed(now)
     return Session(
         switch,
         step,
@@ -316,7 +326,16 @@ def session(switch: str, step: int, method: str, load: str, work: Path, case_s: 
         [value(each.frames.throughput_pps) if each else None for each in (now, base)],
         0 if now is None else now.disturbed_launches or 0,
         commit(),
+        None if now is None else value(now.distance_ns),
     )
+
+
+def speed(now: Measurement) -> Estimate | None:
+    """The ratio of speeds to the base; where cycles a frame decide, the reciprocal of theirs."""
+    ratio = now.ratio_to_base
+    if ratio is None or now.side_by_side is None or now.side_by_side.figure != "cycles_per_packet":
+        return ratio
+    return Estimate(1 / ratio, ratio.high and 1 / ratio.high, ratio.low and 1 / ratio.low)
 
 
 def value(number: float | None) -> float | None:
