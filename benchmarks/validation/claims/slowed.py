@@ -24,8 +24,8 @@ CLAIM = (
 METHOD = """
 A session has one case, and half a minute for it. Slower is what a release may bring: Open vSwitch with further actions
 in its flows, testpmd that looks up memory for each frame (`noisy`), a bridge with rules of nftables, a debug build of
-basicfwd, endpoints of another build. The loss of each, in each state of the host, is the median of what all its sessions by pairs
-estimate: where the CPUs lie far apart, endpoints hide a part of what a switch loses.
+basicfwd, endpoints of another build. The loss of each, in each state of the host, is the median of what all its
+sessions by pairs estimate: where the CPUs lie far apart, endpoints hide a part of what a switch loses.
 By pairs, it is launched in turn with the installed one. By sessions, it takes the place of the one that five sessions
 saved. The compiler is two loops of gcc at nice 19; other people's work is what ran on the host as it came.
 

@@ -258,7 +258,7 @@ def command(switch: str, work: Path, options: Sequence[str], seconds: int) -> li
     """The command of a session, with its baselines and runs below ``work``."""
     argv = [sys.executable, "-m", "pytest", f"{CASES}::test_{switch}", "-p", "no:cacheprovider"]
     argv += ["-p", "validation.pools.filtered_bridge", f"--icbench-max-duration={seconds}", *options]
-    return [*argv, "--icbench-baselines", str(work / "baselines"), "--icbench-reports", str(work / "runs")]
+    return [*argv, f"--icbench-baselines={work / 'baselines'}", f"--icbench-reports={work / 'runs'}"]
 
 
 def run(argv: Sequence[str], work: Path, environment: Mapping[str, str] | None = None) -> list[Measurement]:
