@@ -13,8 +13,8 @@ import pytest
 from pytest_icbench.driver.application.registry import application, applications
 from pytest_icbench.errors import Unsupported, WorkloadError
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.kinds.application import application_launch as launch_module
 from pytest_icbench.kinds.application.application_launch import run_application
-from pytest_icbench.measure.launch import application as launch_module
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Application
