@@ -24,7 +24,7 @@ from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts,
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.testbed.exchange import Exchange, ExchangeTarget
-from pytest_icbench.testbed.rig_directories import RigDirectories
+from pytest_icbench.testbed.node_directories import NodeDirectories
 
 _INTERFACES = ("eth0", "eth1")
 _PAGE_BYTES = 4096
@@ -125,7 +125,7 @@ class FunctionNodes:
         return [address for ends in self._ends.values() for address in (ends.inner, ends.outer)]
 
     def start_nodes(
-        self, kind: str, name: str, own: RigDirectories, devices: Sequence[Sequence[Path]], *, hugepages: bool
+        self, kind: str, name: str, own: NodeDirectories, devices: Sequence[Sequence[Path]], *, hugepages: bool
     ) -> None:
         """Starts a node for each function that has processes or ports. Raises ProvisionError.
 

@@ -37,7 +37,7 @@ from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from pytest_icbench.testbed.function_nodes import FunctionNodes, StartContext, prove
 from pytest_icbench.testbed.launch_processes import LaunchSite, RunningLaunch, check_switch, fill_in_workload
 from pytest_icbench.testbed.memory_budget import MemoryDemand, check_memory
-from pytest_icbench.testbed.rig_directories import RigDirectories
+from pytest_icbench.testbed.node_directories import NodeDirectories
 from pytest_icbench.testbed.switch_group import SwitchGroup
 
 _DPDK_APPLICATION = "dpdk-"
@@ -109,7 +109,7 @@ class HostRig(HostPart):
     def _prepare(self, spec: RigSpec) -> RigFacts:
         driver = self._switches[spec.case.switch]
         self._adopt(spec)
-        self._directories = directories = RigDirectories(self._session, self._name, driver.joins_nodes)
+        self._directories = directories = NodeDirectories(self._session, self._name, driver.joins_nodes)
         self._set_kernel_options(spec)
         port = spec.case.resolved_port(driver)
         dpdk = "dpdk" in driver.port_apis(port)

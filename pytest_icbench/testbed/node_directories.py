@@ -11,7 +11,7 @@ from pytest_icbench.host.node_files import NODE_MIB, RIG_MIB, make_tmpfs
 from pytest_icbench.model.rig import node_directory
 
 
-class RigDirectories:
+class NodeDirectories:
     """All directories of a rig. The constructor makes none.
 
     Args:
