@@ -30,8 +30,6 @@ from pytest_icbench.testbed.cpu_placement import plan
 from pytest_icbench.testbed.noisy_neighbour_load import noisy_neighbour_findings
 from pytest_icbench.testbed.probe import application_findings
 
-#: The components of network functions that are a program.
-PROGRAMS = ("suricata", "l3fwd", "ip_pipeline")
 #: Huge pages that a switch and two endpoints take at most, in MiB.
 PLENTY_MIB = 2048
 
@@ -212,14 +210,13 @@ def _programs() -> Iterator[Finding]:
     """
     yield from application_findings()
     session = HostSession.probing(SessionOptions())
-    for name in PROGRAMS:
-        cls = next(cls for cls in components() if cls.name == name)
+    for cls in (component for component in components() if component.takes_binary):
         try:
             version = make_function(cls).probe(session, "").version
         except (Unsupported, ProvisionError) as error:
-            yield note(f"function {name}", str(error).splitlines()[0])
+            yield note(f"function {cls.name}", str(error).splitlines()[0])
         else:
-            yield success(f"function {name}", version or "can run")
+            yield success(f"function {cls.name}", version or "can run")
     yield from noisy_neighbour_findings()
     if shutil.which("criu") is None:
         yield note("criu", "is not installed: test_checkpoint.py is skipped", "apt install criu")
