@@ -248,10 +248,10 @@ def file_mode(file: Path, where: str) -> int:
 
 
 def mode_of(file: Path) -> int:
-    """Returns a file's mode; 0 if there is none, also for a name that is too long."""
+    """Returns a file's mode; 0 if there is none, also for a name that no file can have."""
     try:
         return file.stat().st_mode
-    except OSError:
+    except (OSError, ValueError):
         return 0
 
 

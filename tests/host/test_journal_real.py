@@ -52,8 +52,8 @@ with HostSession(UNDO_KINDS) as session:
     links.create_pair(session, End("eth0", netns, Address.of(1, "a")), End(session.name_link("p0")))
     links.create_bridge(session, session.name_link("br"))
     links.enslave(session.name_link("p0"), session.name_link("br"))
-    session.spawner.start(stubborn, log=session.dir / "log", place=ProcessPlace(netns))
-    session.spawner.start(stubborn, log=session.dir / "log", place=ProcessPlace(mount_ns=True))
+    session.spawner.start(stubborn, log=session.dir / "its.log", place=ProcessPlace(netns))
+    session.spawner.start(stubborn, log=session.dir / "its.log", place=ProcessPlace(mount_ns=True))
     mounted = session.dir / "mnt"
     mounted.mkdir()
     session.journal.record("mount", path=str(mounted))
@@ -64,7 +64,7 @@ with HostSession(UNDO_KINDS) as session:
         hugepages.reserve(session, 0, 2)
         path = links.create_netns(session, f"n{number}")
         links.create_pair(session, End("eth0", path), End(session.name_link(f"q{number}")))
-        process = session.spawner.start(stubborn, log=session.dir / "log", place=ProcessPlace(path))
+        process = session.spawner.start(stubborn, log=session.dir / "its.log", place=ProcessPlace(path))
         if number % 2:
             process.stop(term_s=0)
             links.remove_link(session.name_link(f"q{number}"))

@@ -42,7 +42,7 @@ def node(suffix):
     return node
 
 def run(node, script):
-    node.spawn(["/bin/sh", "-c", script], cpus=node.spec.cpus, log=session.dir / "log")
+    node.spawn(["/bin/sh", "-c", script], cpus=node.spec.cpus, log=session.dir / "its.log")
 
 session = HostSession(UNDO_KINDS)
 print("session", flush=True)

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 import signal
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,9 @@ import pytest
 
 import pytest_icbench
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.host_session import RUN_DIR, HostSession
 from pytest_icbench.host.net import links
 from pytest_icbench.host.recover import recover
-from pytest_icbench.host.root import Root
 from pytest_icbench.kinds.startup import on_demand, startup_run
 from pytest_icbench.kinds.startup.startup_run import bear, maker_of
 from pytest_icbench.model.startup import FORK, Crowd
@@ -118,30 +116,18 @@ def test_a_container_whose_client_is_silent_goes_while_others_come(
     assert maker.pids() == set()
 
 
-@contextmanager
-def few_processes(most: int) -> Iterator[None]:
-    """Puts this process into a pids cgroup that allows ``most`` processes and threads."""
-    hierarchy = Layout.read(Root()).holding("pids")
-    if hierarchy is None or hierarchy.unified:
-        pytest.skip("needs the pids controller of cgroup v1")
-    group = Path(hierarchy.path("icb-test-few"))
-    home = Path(hierarchy.top)
-    group.mkdir()
-    try:
-        (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
-        (group / "pids.max").write_text(str(most), encoding="ascii")
-        yield
-    finally:
-        for pid in (group / "cgroup.procs").read_text(encoding="ascii").split():
-            with suppress(ProcessLookupError):
-                (home / "cgroup.procs").write_text(pid, encoding="ascii")
-        group.rmdir()
+def test_processes_run_out_and_the_curve_is_kept(session: HostSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of a control group stops a fork. Nodes leave the group that pytest is in, so the kernel is played."""
+    popen, started = subprocess.Popen, itertools.count(1)
 
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        if next(started) > 6:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        return popen(*arguments, **options)
 
-def test_processes_run_out_and_the_curve_is_kept(session: HostSession) -> None:
-    threads = len(list(Path("/proc/self/task").iterdir()))
-    with few_processes(threads + 8):
-        found, failure = bear(Crowd("netns", 30), lambda: maker_of(session, "netns", [CPU]), session, lambda _: None)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    found, failure = bear(Crowd("netns", 30), lambda: maker_of(session, "netns", [CPU]), session, lambda _: None)
+    monkeypatch.undo()
     assert failure is not None
     assert "no further process is allowed: raise the pids cgroup's pids.max" in failure
     assert 4 <= len(found.total_ns) <= 8

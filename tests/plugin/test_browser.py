@@ -167,7 +167,6 @@ def test_it_opens_without_an_error_or_a_request_and_shows_every_kind_of_figure(o
         "Received against offered rate",
         "Rate against packet size",
         "Several pairs: mean and total",
-        "Round trip against packet size",
         "Round trip by percentile",
         "Launches",
         "History",

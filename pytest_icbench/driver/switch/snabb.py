@@ -49,7 +49,7 @@ mkdir -p "$base/snabb"
 case $keep in "$run"/*)
     inner=$base${keep#"$run"}
     mkdir -p "$inner"
-    mount --bind "$keep" "$inner"
+    mount --rbind "$keep" "$inner"
 esac
 cat /proc/sys/vm/nr_hugepages > "$base/nr_hugepages"
 mount --bind "$base/nr_hugepages" /proc/sys/vm/nr_hugepages
