@@ -270,7 +270,8 @@ class ControllerHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         """Undoes what a worker that was lost on this host has left, if no successor has done it."""
-        if not self._lost_here or os.geteuid() != 0:
+        # Without a session's directory nothing is left, and the lock is not taken from a session that begins meanwhile.
+        if not self._lost_here or os.geteuid() != 0 or not any(path.is_dir() for path in RUN_DIR.glob("*")):
             return
         lines: list[str] = []
         with report_errors(lines.append):
