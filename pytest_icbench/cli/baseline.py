@@ -98,13 +98,13 @@ def _accept(measurements: Iterable[Measurement], *, unchanged: bool) -> tuple[li
         entry, name = make_entry(measurement), f"{measurement.dimension} {measurement.case}"
         if entry is not None and unchanged and measurement.verdict == Verdict.REGRESSED:
             accepted.pop((str(entry.identity), entry.key), None)
-            refused.append(f"{name}: not added: {Verdict.REGRESSED} is not unchanged")
+            refused.append(f"{name}: not added: a {Verdict.REGRESSED} case is not unchanged software")
         elif entry is not None:
             accepted[(str(entry.identity), entry.key)] = entry
         elif measurement.verdict == Verdict.INVALID:
             refused.append(f"{name}: not accepted: {measurement.reason}")
         else:
-            refused.append(f"{name}: not accepted: a long run or trains, which are not compared")
+            refused.append(f"{name}: not accepted: long runs and trains are not compared")
     return list(accepted.values()), refused
 
 

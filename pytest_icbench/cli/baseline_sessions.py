@@ -68,7 +68,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.name is None and (arguments.drop or arguments.keep or arguments.session):
         raise UsageError("baseline: name the baseline")
     if arguments.drop and arguments.keep:
-        raise UsageError("baseline: --drop and --keep are two different things; give one of them")
+        raise UsageError("baseline: --drop and --keep exclude each other; give one of them")
     if arguments.session is not None and not arguments.drop:
         raise UsageError("baseline: --session names a session to drop; add --drop")
     if arguments.drop and not arguments.case:

@@ -80,8 +80,8 @@ def sentences(bisected: BisectionResult, before: str, versions: Sequence[str]) -
     if not bisected.undecided:
         return [f"{versions[bisected.bad]} is the first that is slower; {good} is not"]
     named = ", ".join(versions[index] for index in bisected.undecided)
-    undecided = f"{counted(len(bisected.undecided), 'version')} between could not be decided: {named}"
-    return [f"it became slower after {good}, and up to {versions[bisected.bad]}; {undecided}"]
+    undecided = f"{counted(len(bisected.undecided), 'version')} in between could not be decided: {named}"
+    return [f"it became slower after {good}, at the latest with {versions[bisected.bad]}; {undecided}"]
 
 
 def side_by_side(switch: str, fast: Path, slow: Path, scenario: Path, others: Sequence[str]) -> bool | None:

@@ -90,7 +90,7 @@ def _flows_misfit(case: Case, _cls: type[SwitchTraits], api: str) -> str | None:
     if case.traffic.flows is not None and api.startswith("udp"):
         return "a UDP socket has one flow; take --icbench-api raw or raw-mmsg, or leave --icbench-flows out"
     if case.round_trips and flow_labels.differ_by_port(case.traffic.flows):
-        return "answers come back to one port, so flows cannot differ by ports, as new ones do; take addresses or macs"
+        return "answers come back to one port, so flows cannot differ by ports or be new; take addresses or macs"
     return None
 
 
@@ -257,7 +257,8 @@ class Axes:
     startup: tuple[str, ...] | None = axis(
         "LIST",
         "replace the containers of the scenarios that create some in sequence: KIND:N, a kind of node or fork"
-        " (netns:1000 fork:300), or KIND:N:TIMEms, by the first frames of clients that come so often (netns:200:25ms)",
+        " (netns:1000 fork:300), or KIND:N:TIMEms, each by the first frame of a client, one client every TIME ms"
+        " (netns:200:25ms)",
         parse_crowds,
         applies=Applies(lambda case: isinstance(case.load, Startup), "no selected case creates containers"),
     )

@@ -87,7 +87,7 @@ class Row(NamedTuple):
 
     @property
     def repeated(self) -> bool:
-        """Whether the option can be given several times, and adds up: its text is a list, or says what it is for."""
+        """Whether the option can be given several times, so that its values add up: lists, and values with a name."""
         return self.metavar in ("LIST", "SPEC") or "=" in self.metavar
 
     @property

@@ -119,7 +119,7 @@ def check(candidates: Iterable[Candidate], catalogue: Mapping[str, type[SwitchTr
             raise UsageError(f"{where}: there is no switch '{target}'{suggestion(target, others)}")
         if candidate.kind not in _KINDS[known]:
             kinds = ["its path" if kind == "binary" else f"{kind}:" for kind in _KINDS[known]]
-            raise UsageError(f"{where}: {candidate.key}: of {target} give {alternatives(kinds)}")
+            raise UsageError(f"{where}: {candidate.key}: for {target} give {alternatives(kinds)}")
         if not candidate.everywhere:
             _check_switch(candidate, catalogue[target], f"{where}: ")
         for cls in catalogue.values() if candidate.everywhere else ():

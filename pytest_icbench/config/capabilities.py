@@ -46,7 +46,7 @@ def _pairs_misfit(case: Case, cls: type[SwitchTraits]) -> str | None:
     if cls.max_pairs is None or pairs <= cls.max_pairs:
         return None
     plural = "" if cls.max_pairs == 1 else "s"
-    ports = "" if case.function is None else " of ports (the functions' among them)"
+    ports = "" if case.function is None else " of ports (including the functions')"
     return f"{case.switch} takes at most {cls.max_pairs} pair{plural}{ports}, not {pairs}; lower --icbench-pairs"
 
 
@@ -60,8 +60,8 @@ def _trace_misfit(case: Case, _cls: type[SwitchTraits]) -> str | None:
     lone = case.function is None or case.pairs < 2 or case.chain > 1 or not case.one_way
     if lone and trace.freezes:
         return (
-            f"rate {case.rate} freezes half of the functions side by side while frames are sent: take functions,"
-            " two pairs or more, no chain, and throughput"
+            f"rate {case.rate} freezes half of the functions side by side while frames are sent: it needs"
+            " functions, two pairs or more, no chain, and throughput"
         )
     return None
 

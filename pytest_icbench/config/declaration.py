@@ -44,9 +44,9 @@ def _ini_help(row: Row) -> str:
 
 
 def hide_ini_twins(config: pytest.Config) -> None:
-    """Leaves the ini twins of options but one out of ``--help``, which ends the run and would list some sixty lines.
+    """Hides the ini twins of options, except for one, from ``--help``, which would list some sixty lines.
 
-    pytest has no way to say so: the list that it prints from is its own. Without that list the help is only longer.
+    pytest has no interface for this, so its internal list is changed. Without that list the help is only longer.
     """
     shown = getattr(getattr(config, "_parser", None), "_inidict", {})
     for row in rows(Options):

@@ -300,8 +300,8 @@ class Options(Axes):
     )
     exit_codes: bool = flag(
         GATING,
-        f"end pytest with {EXIT_STATUS['regressed']} if all that failed is {Verdict.REGRESSED}, and with"
-        f" {EXIT_STATUS['undecided']} if nothing else is wrong but a case is {alternatives(UNDECIDED)}; 1 then means"
+        f"end pytest with {EXIT_STATUS['regressed']} if all failures are {Verdict.REGRESSED}, and with"
+        f" {EXIT_STATUS['undecided']} if nothing failed and a case is {alternatives(UNDECIDED)}; 1 then means"
         " broken. --icbench-compare and --icbench-candidate imply it",
     )
     plain_exit_codes: bool = flag(GATING, "end pytest with its own exit status, in a comparison too")
@@ -428,7 +428,10 @@ class Options(Axes):
 
     @property
     def has_exit_codes(self) -> bool:
-        """Whether regressed, undecided and broken runs have different exit statuses, so that 0 means judged."""
+        """Whether regressed, undecided and broken runs have different exit statuses.
+
+        Status 0 then means that no case is undecided.
+        """
         asked = self.exit_codes or self.compare is not None or bool(self.candidate)
         return asked and not self.plain_exit_codes
 

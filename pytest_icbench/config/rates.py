@@ -122,7 +122,7 @@ class BitRate:
         """Returns the frames per second of a traffic, rounded down.
 
         Raises:
-            UsageError: it is less than one, or more than any link has.
+            UsageError: the rate is below 1, or above what any link carries.
         """
         bits = (traffic.mean_bytes + (L1_BYTES if self.layer == 1 else 0)) * 8
         pps = int(self.bps / bits)

@@ -44,7 +44,7 @@ def find_unused(options: Options, cases: _Cases, components: Collection[str] = (
     ]
     names = [word.partition(":")[0] for word in options.switch]
     for option, given, known, more in (
-        ("switch", names, switches, ": it keeps some, and adds none"),
+        ("switch", names, switches, ": it selects among tests' switches"),
         ("binary", options.binaries, {*switches, *components}, ""),
         ("switch-config", options.switch_config, switches, ""),
     ):

@@ -109,7 +109,7 @@ class Entry(CaseFacts):
         figures: the comparable figures that the case has, by name.
         control: the main figure of the reference link that was launched in turn; None without a useful one.
         earlier: the values of earlier sessions by the time of their measurement, the oldest first.
-        old: how the measured version is started again; None if unknown.
+        old: how to start the measured version again; None if unknown.
         identity, treatment, settings: as in a result.
         conditions: as in a result, but only ``KEPT_CONDITIONS``.
     """

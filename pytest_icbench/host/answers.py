@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs and servers answer, read by a deadline that holds while they talk, and up to a size."""
+"""Reads the answers of programs and servers, with a deadline for the whole answer and a bound of its size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Unanswered(TimeoutError):
     """No whole answer came in time.
 
     Attributes:
-        came: the beginning that came.
+        came: the part of the answer that came.
     """
 
     def __init__(self, came: bytes) -> None:
@@ -43,10 +43,10 @@ def read_answer(
 ) -> bytes:
     """Reads from a socket or pipe until the answer is whole, or the other side ends it.
 
-    A process that was stopped meanwhile reads what has come before it looks at the clock.
+    If this process was stopped meanwhile, it reads what has come before it checks the deadline.
 
     Args:
-        whole: whether what has come is the answer.
+        whole: returns whether the bytes so far are the whole answer.
         deadline: in seconds of ``time.monotonic``.
         before: the beginning of the answer, read earlier.
 

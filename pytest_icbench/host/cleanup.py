@@ -65,7 +65,9 @@ def kill_session(session: str) -> None:
         return not remaining
 
     if not wait_until(killed, _KILL_S):
-        raise ProvisionError(f"processes {session_processes(session)} of session {session} do not end after SIGKILL")
+        raise ProvisionError(
+            f"processes {session_processes(session)} of session {session} do not end after SIGKILL: see dmesg"
+        )
 
 
 def kill_process(pid: int, start_time: int) -> None:
@@ -84,7 +86,7 @@ def kill_process(pid: int, start_time: int) -> None:
         return False
 
     if not wait_until(killed, _KILL_S):
-        raise ProvisionError(f"process {pid} does not end after SIGKILL")
+        raise ProvisionError(f"process {pid} does not end after SIGKILL: see dmesg")
 
 
 def mounts_below(path: Path) -> list[str]:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """CPU time of CPUs, processes and threads from /proc, CPU quotas of control groups, and a watch over measuring CPUs.
 
-Everything is read within milliseconds, and nothing is changed. The groups of sessions are left out of the quotas: a
-session sets these itself.
+A reading takes milliseconds and changes nothing. Quotas that a session has set itself are left out.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def _clock(root: Root) -> Iterator[Finding]:
     if source not in (None, "tsc", "kvm-clock"):
         yield disturbance(
             "clock",
-            f"the kernel's clock is {source}: it found the time stamp counter unstable, and reading it is slow",
+            f"the kernel found the time stamp counter unstable, so its clock is {source}, which is slow to read",
             "look for the reason in dmesg",
         )
 

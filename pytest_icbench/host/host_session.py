@@ -113,7 +113,7 @@ class HostSession:
             recovery = undo_dead_sessions(run_dir, kinds, once=True)
             if recovery.failures:
                 raise ProvisionError(
-                    "what an earlier session left cannot be removed; see `icbench recover`:\n"
+                    "changes of an earlier session could not be undone; run `icbench recover`:\n"
                     + "\n".join(recovery.failures)
                 )
             # Only now: processes of a dead session may have held it.
@@ -250,7 +250,9 @@ class HostSession:
             self._lock = None
             self._inherited.close()
         if failures:
-            raise ProvisionError("the host is not quite as before; see `icbench recover`:\n" + "\n".join(failures))
+            raise ProvisionError(
+                "changes of the host could not be undone; run `icbench recover`:\n" + "\n".join(failures)
+            )
 
     def __enter__(self) -> HostSession:
         return self

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a process inherits from its parent and a session cannot work with: it is put aside, also for what it starts."""
+"""Puts aside inherited settings of a process with which a session cannot work. Its children do not inherit them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import ExitStack, suppress
 
 
 def put_aside() -> ExitStack:
-    """Puts aside what the parent has set, as far as this process may. Closing the result restores it.
+    """Puts aside the parent's settings, as far as this process may. Closing the result restores them.
 
     An ignored SIGCHLD hides how children end. Blocked signals end nothing. Under a real-time policy no control group
-    takes a process, under an idle one or with niceness it does not get its CPU. A umask that takes the owner's rights
-    leaves directories that no container can enter.
+    accepts a process. Under an idle policy, or with niceness, a process does not get its CPU. With a umask that removes
+    the owner's rights, no container can enter new directories.
     """
     undo = ExitStack()
     mask = os.umask(0o077)

@@ -77,4 +77,4 @@ class Changes:
         entries, self._entries = self._entries, []
         failures = self.session.journal.undo(entries)
         if failures:
-            raise ProvisionError(f"{subject} is not quite as before:\n" + "\n".join(failures))
+            raise ProvisionError(f"{subject} could not be restored completely:\n" + "\n".join(failures))

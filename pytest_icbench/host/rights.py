@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What root may not do in a container that was not started for it, and how each kind of runner grants it."""
+"""The rights that root lacks in an unprivileged container, and how each kind of runner grants them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAGES = "/sys/devices/system/node/node*/hugepages/hugepages-*/nr_hugepages"
 
 
 def missing_capabilities(root: Root) -> dict[str, str]:
-    """Returns the capabilities that this process lacks and every case needs, each with what for."""
+    """Returns the capabilities that every case needs and this process lacks, each with its purpose."""
     for line in (root.read("/proc/self/status") or "").splitlines():
         name, _, value = line.partition(":")
         if name == "CapEff":
@@ -35,13 +35,13 @@ def missing_capabilities(root: Root) -> dict[str, str]:
 
 
 def explain_missing_capabilities(root: Root) -> str | None:
-    """Returns why root here can measure nothing, and the remedy; None if it can."""
+    """Returns why root cannot measure here, with the remedy; None if it can."""
     missing = missing_capabilities(root)
     return _explain(missing, "no case can run") if missing else None
 
 
 def explain_missing_rights(root: Root) -> str | None:
-    """Returns all that root here may not do although cases need it, and the remedy; None if there is nothing."""
+    """Returns the rights that cases need and root lacks here, with the remedy; None if none is missing."""
     missing = missing_capabilities(root)
     tops = [hierarchy.top for hierarchy in Layout.read(root).hierarchies]
     if tops and not any(os.access(root.path(top), os.W_OK) for top in tops):
@@ -58,7 +58,7 @@ def _explain(missing: Mapping[str, str], effect: str) -> str:
 
 
 def remedy_of(code: int | None, otherwise: str) -> str:
-    """Returns the remedy of a refusal by the kernel: that of a missing right if this is one, else the other."""
+    """Returns the remedy for a refusal by the kernel: that for a missing right, or ``otherwise`` for another code."""
     return REMEDY if code in (errno.EPERM, errno.EACCES) else otherwise
 
 

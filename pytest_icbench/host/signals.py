@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Handlers by which every signal that ends a process cleans up as Ctrl-C does, and a second one does not cut it short.
+"""Makes every signal that ends a process clean up as Ctrl-C does. A second signal does not interrupt the cleanup.
 
 A lost terminal sends SIGHUP, job schedulers send SIGUSR1, SIGUSR2 or SIGXCPU before they kill, Ctrl-\\ sends SIGQUIT.
-Not handled are SIGKILL, the faults of the process itself (SIGSEGV and the like), after which its memory cannot be
-trusted, and what somebody else has decided: a signal that is ignored (``nohup``) or that has a handler
-(pytest-timeout's SIGALRM, ``faulthandler.register``), except for SIGINT and SIGTERM.
+SIGKILL is not handled. Nor are the faults of the process itself (SIGSEGV and the like), after which its memory cannot
+be trusted. Except for SIGINT and SIGTERM, a signal stays as it is if it is ignored (``nohup``) or has a handler
+(pytest-timeout's SIGALRM, ``faulthandler.register``).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _handled(handler: Callable[[int, FrameType | None], object]) -> Iterator[Non
 
 @contextmanager
 def shield_signals() -> Iterator[None]:
-    """Only acknowledges signals that end a process within the block. Has no effect outside the main thread."""
+    """Within the block, signals that end a process are only acknowledged. Has no effect outside the main thread."""
     with _handled(lambda _number, _frame: _say_cleaning()):
         yield
 

@@ -39,7 +39,7 @@ from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES
 
 @dataclass(frozen=True, slots=True)
 class OwnMethod:
-    """How a kind is measured that makes its own nodes, so that the rigs of its cases are empty."""
+    """The method of a kind that makes its own nodes. The rigs of its cases are empty."""
 
     measure: Callable[[Place, Settings, Environment, OnProgress | None], Measurement]
     recompute: Callable[[Recorded], Measurement]
@@ -66,8 +66,8 @@ def check_case(case: Case, settings: Settings) -> None:
     """
     if case.noisy_neighbour is not None and case.rate.varies:
         raise UsageError(
-            f"beside a noisy neighbour and without it launches have the same load, not rate {case.rate.typed}; give"
-            " max, frames per second, or a part of a rate (pdr:0.5%*0.9)"
+            f"launches with and without a noisy neighbour need the same load, and rate {case.rate.typed} has several;"
+            " give max, frames per second, or a part of a rate (pdr:0.5%*0.9)"
         )
     METHODS[case.kind].check(case, settings)
 
@@ -76,8 +76,8 @@ def check_comparable(case: Case) -> None:
     """Raises UsageError for a search or a sweep, whose launches have no neighbour to be compared with."""
     if case.rate.varies:
         raise UsageError(
-            f"{case.rate.typed} is looked for, not launched, so versions cannot take turns: with --icbench-candidate"
-            " give --icbench-rate max or a load"
+            f"versions side by side need the same load, and rate {case.rate.typed} has several: with"
+            " --icbench-candidate give --icbench-rate max or a load"
         )
 
 
@@ -127,10 +127,10 @@ def measure(
 
 
 class Measuring:
-    """A case that is being measured on its rigs, beside which others run between its turns.
+    """A case that is measured on its rigs. Other cases run between its turns.
 
     Args:
-        complete: adds what only the caller knows to the result. Others are as those of ``measure``.
+        complete: adds what only the caller knows to the result. Other arguments are those of ``measure``.
 
     Raises:
         UsageError: the case cannot be measured with these settings.
@@ -169,7 +169,7 @@ class Measuring:
         return self.result() if self.strategy.take_turn() else None
 
     def interrupted(self) -> Measurement | None:
-        """Returns the measurement of the launches so far, after which no more come; None without any."""
+        """Ends the case. Returns the measurement of the launches so far; None without any."""
         if not self.strategy.gathered.launches:
             return None
         self.strategy.interrupt()
@@ -191,7 +191,7 @@ class Measuring:
 def measure_versions(
     candidate: Side, base: Side, settings: Settings, criteria: Criteria, on_progress: OnProgress | None = None
 ) -> tuple[Measurement, Measurement]:
-    """Measures a candidate beside its base. Returns and raises as ``measure_side_by_side`` does.
+    """Measures a candidate side by side with its base. Returns and raises as ``measure_side_by_side`` does.
 
     Raises:
         UsageError: the rate is a search or a sweep.

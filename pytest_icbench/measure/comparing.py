@@ -28,7 +28,7 @@ class Allowances:
     Attributes:
         main: of the main figure: the rate, or the median round trip.
         cycles: of the switch's cycles a frame.
-        cycles_named: the user names an allowance of cycles, so that they are judged beside the rate.
+        cycles_named: the user names an allowance of cycles, so that they are judged in addition to the rate.
     """
 
     main: Allowance
@@ -37,7 +37,7 @@ class Allowances:
 
     @classmethod
     def of(cls, main: Allowance) -> Allowances:
-        """Returns the allowances of a main figure alone; cycles may rise by as much as such a rate may fall."""
+        """Returns the allowances for a main figure's. Cycles may rise by the equivalent of the rate's allowed fall."""
         return cls(main, main.of_cost)
 
 
@@ -67,7 +67,7 @@ class Series:
     allowance: Allowance
 
     def narrow(self, precision: float) -> bool:
-        """Whether the pairs are enough now, and were before the last one: a narrow spread is seen twice."""
+        """Whether the pairs are enough, with the last one and without it. So a narrow spread has to be seen twice."""
         return all(is_narrow(self.ratios[:end], self.allowance, precision) for end in (None, -1))
 
 

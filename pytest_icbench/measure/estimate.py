@@ -59,7 +59,7 @@ def launches_s(settings: Settings, _rate: Rate, extent: Extent) -> float:
 
 
 def comparison_estimate_s(settings: Settings, cases: int) -> float:
-    """Returns the least seconds of one of so many comparisons of two versions: those of the fewest pairs."""
+    """Returns the least seconds of one comparison of two versions, in a session of ``cases`` comparisons."""
     pair_s = launch_estimate_s(settings, reference=True) + 2 * RIG_OVERHEAD_S
     return fewest_comparing(settings, cases) * pair_s
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds a case to its network functions: proven before the first launch and after the last one, and by all accounts."""
+"""Checks the network functions of a case: by proofs before and after its launches, and by their counters."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class FunctionTrack:
         self._before = self._rig.functions()
 
     def police(self, settings: Settings, executable: Path | None) -> None:
-        """Proves the bursts of policers by a launch of its own, once. Raises Invalid, and as ``run_launch``."""
+        """Proves the bursts of policers by a separate launch, once. Raises Invalid, and as ``run_launch``."""
         case = self._case
         if self._policed or case.function is None or not case.one_way or case.directions > 1:
             return
@@ -160,10 +160,11 @@ def too_cheap(terms: Sequence[FunctionTerms], work: Sequence[FunctionWork]) -> s
 
 
 def wrong_rate(terms_by_pair: Sequence[FunctionTerms], case: Case, launches: Sequence[Launch]) -> str | None:
-    """Returns a sentence if a function did not let the rate pass that it is set to, as frames arrived; None if it did.
+    """Returns a sentence if frames did not arrive at the rate that a function is set to; None if they did.
 
-    What waits in its queue arrives behind the window that it was sent in, so that the time runs to the last arrival.
-    A sender that lost its CPU has offered nothing meanwhile: only windows in which it was in time show too low a rate.
+    Frames that wait in the function's queue arrive after the window in which they were sent. So the time runs to the
+    last arrival. A sender that lost its CPU offered nothing meanwhile. So only windows with a punctual sender can show
+    a rate that is too low.
     """
     for pair, terms in zip(case.path.numbers, terms_by_pair if launches else (), strict=False):
         if terms.set_pps is None:
@@ -216,8 +217,8 @@ def by_cpu_allocation(
 
     Args:
         launches: those of the case.
-        alone: those of the first function, which then has the CPU for itself, in turn with them. They say nothing of
-            functions of another kind, and nothing where there are no allocations.
+        alone: launches of the first function with the CPU for itself, in turn with the case's. They have no effect on
+            functions of another kind, nor without allocations.
     """
     if works is None or not case.one_cpu or not launches:
         return None if works is None else tuple(works)

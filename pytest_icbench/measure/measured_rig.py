@@ -25,7 +25,7 @@ class MeasuredRig(RigCalls, ABC):
         files: directory that all nodes share with the host, at the same path; once the rig is built.
         terms: what launches have to show of the network function of each pair; empty without any.
         noisy_neighbour_use: what the noisy neighbour did in this rig's launches; None without one.
-        tsc_hz: cycles per second of the endpoints' clock, once a preflight has told it.
+        tsc_hz: cycles per second of the endpoints' clock, known after a preflight.
     """
 
     preflighted: bool

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds launches beside a noisy neighbour against those without it. Pure.
+"""Compares launches with a noisy neighbour with those without it. Pure.
 
-Both kinds run in turn on the same rig, so that whatever the rig draws when it is built is the same for both, and which
-one comes first changes from pair to pair. The ratio and its interval are those of ``stats.paired``, which assumes
-nothing but that. A figure changed if its interval excludes 1. The intervals of a case share one error rate.
+Both kinds run in turn on the same rig, so that the random effects of building a rig are the same for both. Which kind
+comes first changes from pair to pair. The ratio and its interval are those of ``stats.paired``, which assumes nothing
+else. A figure changed if its interval excludes 1. The intervals of a case share one error rate.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def effect(
     """Returns what a case's noisy neighbour changed; None for a case without one, or without a pair of launches.
 
     Args:
-        launches: those beside the noisy neighbour.
+        launches: those with the noisy neighbour.
         alone: those without it; the one at the same index was next to it.
         use: what the noisy neighbour did.
     """
@@ -71,8 +71,9 @@ def effect(
 def with_effect(
     measurement: Measurement, case: Case, alone: Sequence[Launch], use: NoisyNeighbourUse | None
 ) -> Measurement:
-    """Returns the result with what its noisy neighbour changed; it is no reference link, so its ratio and floor are
-    none.
+    """Returns the result with the effect of its noisy neighbour.
+
+    Launches without a noisy neighbour are no reference link, so the result has neither ratio nor floor.
     """
     if case.noisy_neighbour is None:
         return measurement

@@ -128,14 +128,14 @@ class Strategy:
         self.gathered.clock_step_s += time.time() - time.monotonic() - self.clock_ahead_s
 
     def run_and_leave(self) -> None:
-        """Runs the launches, and leaves the rigs as callers rely on, after an error too."""
+        """Runs the launches. Leaves the rigs in the state that callers expect, after an error, too."""
         with self._leaving():
             self.run()
 
     def take_turn(self) -> bool:
-        """Runs the launches of one turn. The rig of the case has to run, and its reference to be paused, as afterwards.
+        """Runs the launches of one turn. Before and after it, the case's rig runs and its reference is paused.
 
-        What others do between two turns takes none of the case's time. Returns whether the case is over.
+        The time between two turns does not count as time of the case. Returns whether the case is over.
         """
         with self._leaving():
             over = self._step(self._next_turn)
@@ -169,7 +169,7 @@ class Strategy:
         self.leave()
 
     def resume(self, part: Part) -> None:
-        """Makes this strategy one round of its case, after those that came before."""
+        """Makes this strategy one round of its case, which continues the earlier rounds."""
         self.part, self.round, self.gathered = part, part.number, part.gathered
         self.before = len(part.gathered.launches)
 
@@ -472,7 +472,7 @@ class Part:
     Attributes:
         number: of the round, from 0.
         launches: the most launches of this round.
-        seconds: the time for them; the first launch takes whatever it takes.
+        seconds: the time for them; the first launch may take longer.
         gathered: what earlier rounds gathered, to which this one adds.
     """
 

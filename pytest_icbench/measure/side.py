@@ -25,7 +25,7 @@ class Side:
         case: the case, by whose id the results are known.
         api: the technique of its endpoints; None: that of the case.
         executable: the workload; None: the installed one.
-        around: the environment of its figures; None: what the rig tells of it.
+        around: the environment of its figures; None: as the rig reports it.
         launch: runs one launch; None: frames of the workload are sent.
     """
 

@@ -2,9 +2,9 @@
 """Compares two versions side by side: launches them in pairs, each on two rigs that are built for it.
 
 ``measure.comparing`` and ``stats.decision`` decide. A coin says for each pair which of the two is built last and
-launched first. A pair whose launches met the host in two states is left out. A rate that is "at least" shows a path
-that fell, but not a switch that had time left: where both versions tell the cycles that the switch spends on a frame,
-these may decide. With an allowance of their own they are judged beside the rate.
+launched first. A pair whose launches met the host in two states is left out. A rate that is "at least" shows a slower
+path, but not a slower switch that had time left. If both versions report the cycles that the switch spends on a frame,
+these may decide. With a separate allowance they are judged in addition to the rate.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PairStrategy(Strategy):
         candidate: the candidate on its rig.
         base: its base on another rig.
         criteria: what decides the comparison.
-        summary: how launches of the case's kind become a measurement. Others are as those of ``Strategy``.
+        summary: how launches of the case's kind become a measurement. Other arguments are those of ``Strategy``.
     """
 
     def __init__(
@@ -267,7 +267,7 @@ def measure_side_by_side(
     criteria: Criteria,
     on_progress: OnProgress | None = None,
 ) -> tuple[Measurement, Measurement]:
-    """Measures a candidate beside its base.
+    """Measures a candidate side by side with its base.
 
     Args:
         summary: how launches of the case's kind become a measurement.

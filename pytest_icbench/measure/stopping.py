@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Decides how many launches a case has, by the width of the interval alone. Pure.
 
-A look at the interval after each launch, and a stop when it happens to be narrow, favour samples that lie too close
-together; launches that depend on each other lie close together anyhow. Four rules keep the coverage. No precision is
-claimed below the number of launches that can tell dependence (``FEWEST_DECIDING``), nor while launches depend on each
-other, nor while they drift by more than the precision. An interval must be narrow at two looks in a row.
-``benchmarks/validation`` shows the coverage by simulation.
+A series that stops as soon as its interval is narrow favours samples that lie too close together. Launches that depend
+on each other lie close together anyhow. Four rules keep the coverage. No precision is claimed below the number of
+launches that can tell dependence (``FEWEST_DECIDING``), nor while launches depend on each other, nor while they drift
+by more than the precision. An interval must be narrow at two looks in a row. ``benchmarks/validation`` shows the
+coverage by simulation.
 """
 
 from __future__ import annotations

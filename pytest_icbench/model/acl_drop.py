@@ -26,15 +26,15 @@ def acl_drop_before(place: int, percent: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class AclDrop:
-    """What the frames of ACL-dropped flows have for a function to find. The workload's ``--acl-drops``.
+    """The mark by which a function finds the frames that it denies: the workload's ``--acl-drops``.
 
-    A flow has a place in the function's list: its number modulo that of the places.
+    A flow has a place in the function's list: its number modulo the number of places.
 
     Attributes:
-        percent: share of the places that is denied, rounded down; 1 to 99, of which at least one place is.
+        percent: share of the places that is denied, rounded down; 1 to 99. At least one place is denied.
         places: places of the list, 1 to 50,000.
-        mark: the UDP port of the first place, each further one has the next; or a text in the payload, the place's
-            number behind it.
+        mark: the UDP port of the first place, each further place has the next port; or a text in the payload, followed
+            by the place's number.
         ways: whose frames are denied: of several flows those of both sides; or of side b's single flow alone, of which
             each frame has a place.
     """
@@ -56,7 +56,7 @@ class AclDrop:
 
     @property
     def unasked(self) -> bool:
-        """Whether frames of side b are denied that nobody asked for."""
+        """Whether only unsolicited frames of side b are denied."""
         return self.ways == ("ba",)
 
     @property
@@ -65,13 +65,13 @@ class AclDrop:
         return f"{self.percent}:{self.places}:{self.mark}"
 
     def of_flows(self, flows: int) -> int:
-        """Returns how many of so many flows are denied."""
+        """Returns how many of a number of flows are denied."""
         rounds, rest = divmod(flows, self.places)
         return rounds * acl_drop_before(self.places, self.percent) + acl_drop_before(rest, self.percent)
 
     @property
     def text_bytes(self) -> int:
-        """The bytes that it takes in a payload behind the stamp."""
+        """The bytes that the mark takes in a payload, after the stamp."""
         return len(self.mark) + _DIGITS if isinstance(self.mark, str) else 0
 
     @property

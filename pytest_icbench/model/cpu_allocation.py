@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions side by side on one CPU: which they are, and the CPU shares and quotas of it that they get by allocation.
-Pure.
-"""
+"""Functions side by side on one CPU, with their CPU shares and quotas. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ def percents(text: str | None) -> tuple[int, ...]:
 
 
 def side_by_side(text: str) -> tuple[str, ...]:
-    """Returns the functions of ``wire:2xcost1000``, one for each pair; a single one for a function without others."""
+    """Returns the functions of ``wire:2xcost1000``, one for each pair; one for a single function."""
     matches = ((part, _SEVERAL.fullmatch(part)) for part in text.split(":"))
     return tuple(name for part, match in matches for name in ([match[2]] * int(match[1]) if match else [part]))
 
@@ -36,5 +34,5 @@ class CpuAllocation:
 
     @property
     def part(self) -> float:
-        """The part of the CPU that is due where all want more, 0 to 1."""
+        """The part of the CPU that the function gets while all want more, 0 to 1."""
         return min(self.cpu_share or 100, self.cpu_quota or 100) / 100

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The state of the CPUs that measure, as a short probe finds it beside a launch. Pure."""
+"""The state of the CPUs that measure, as short probes before and after a launch find it. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tells in one sentence how a result was disturbed, and whether too much to call it REGRESSED. Pure."""
+"""Says in one sentence how a result was disturbed. Decides whether that is too much for REGRESSED. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def too_disturbed(result: Measurement) -> bool:
 
 
 def share(result: Measurement) -> str:
-    """Returns ``5 of 6 launches``: how many of the figures' launches others disturbed; empty for none."""
+    """Returns ``5 of 6 launches``: how many of the figures' launches were disturbed; empty for none."""
     return f"{result.disturbed_launches} of {counted(result.launches, 'launch')}" if result.disturbed_launches else ""
 
 

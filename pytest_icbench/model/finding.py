@@ -53,8 +53,8 @@ class Finding:
         weak: a loss of 10 % is found in less than half of such sessions.
         reason: why it is INCONCLUSIVE (``few``, ``spread``, ``state``, ``host``, ``bound``); else null.
         note: a more exact sentence on the reason, or why it is this figure that decides; else null.
-        more, more_s: about how many more units, and seconds, would tell; null where no number would.
-        retest: the value was worse, and the case was measured again; what that found stands below.
+        more, more_s: about how many more units, and seconds, would decide; null where no number would.
+        retest: the value was worse, so the case was measured again; further findings are of that measurement.
     """
 
     name: str
@@ -127,14 +127,14 @@ class Finding:
         return "; ".join((text, *parts))
 
     def outlook(self) -> str:
-        """Returns why the finding is inconclusive, and what would tell; empty for a conclusive one."""
+        """Returns why the finding is inconclusive, and what would decide it; empty for a conclusive one."""
         if self.verdict != Verdict.INCONCLUSIVE:
             return ""
         why = self.note or (REASONS[self.reason].format(units=_plural(self.unit or "launch")) if self.reason else "")
         return "; ".join(filter(None, (why, self.remedy())))
 
     def remedy(self) -> str:
-        """Returns how much more measuring would tell; empty if none would, or if it is not known."""
+        """Returns how much more measuring would decide; empty if none would, or if it is not known."""
         took = f" ({clock(self.more_s)})" if self.more_s else ""
         if self.more is None:
             return f"about {clock(self.more_s)} more would tell" if self.more_s else ""

@@ -26,9 +26,9 @@ class Control:
     Attributes:
         case: the link's case.
         baseline: the baseline that has a figure of it.
-        ratios: its figure over the baseline's median, for each launch.
-        sessions: the first and the ninth decile of the baseline's sessions over their median: one bad session of many
-            makes nothing normal.
+        ratios: the link's figure in each launch, over the baseline's median.
+        sessions: the first and the ninth decile of the baseline's sessions, over their median. They are deciles, so
+            that one bad session does not widen the range.
     """
 
     case: str
@@ -69,7 +69,7 @@ class Link:
         return median(self.launches)
 
     def beside(self, baseline: str, sessions: Sequence[float]) -> Control:
-        """Returns the link beside the figures that a baseline's sessions have of it, of which there is at least one."""
+        """Returns the link with its figures in a baseline's sessions, of which there is at least one."""
         middle = median(sessions)
         ratios = tuple(round(launch / middle, 4) for launch in self.launches)
         low, high = (round(quantile(sessions, part) / middle, 4) for part in (0.1, 0.9))
@@ -86,7 +86,7 @@ class Fitness:
         frequency_share: that over the greatest frequency that the CPU can have; None where that is not known.
         controls: control links beside the baseline's.
         waited_s: seconds that the run waited for a quiet host.
-        missing: what this host does not tell.
+        missing: facts that this host does not report.
     """
 
     interference: Interference
@@ -98,7 +98,7 @@ class Fitness:
 
     @property
     def quiet(self) -> bool:
-        """Whether others leave the CPUs alone. What is not known does not count against a host."""
+        """Whether other processes leave the CPUs idle. An unknown fact does not count against a host."""
         taken, stolen, cpus = self.interference.taken, self.interference.stolen, self.interference.cpus
         return (taken or 0.0) <= TAKEN_LIMIT * cpus and (stolen or 0.0) <= STOLEN_LIMIT * cpus
 

@@ -39,9 +39,9 @@ def parse(text: str) -> str | None:
     law = ":zipf" if words[-1:] == ["zipf"] else ""
     fields = words[:-1] if law else words
     if len(fields) > 1 or any(field not in _FIELDS for field in fields):
-        raise ValueError(f"'{':'.join(words)}' is none of {', '.join(_FIELDS)}, each with :zipf behind it or without")
+        raise ValueError(f"'{':'.join(words)}' is none of {', '.join(_FIELDS)}, each with or without :zipf after it")
     if fields == ["ports"] and number > MAX_PORTS:
-        raise ValueError(f"there are {MAX_PORTS:,} ports for it; take so many, or let addresses differ")
+        raise ValueError(f"there are only {MAX_PORTS:,} ports; take at most that many flows, or let addresses differ")
     if number == 1:
         return None
     differing = "" if fields in ([], ["addresses"]) else f":{fields[0]}"

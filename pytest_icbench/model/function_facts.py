@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a network function in the path tells about itself. Pure."""
+"""What a network function in the path reports about itself. Pure."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class FunctionTerms:
         tolerance: share by which the rate may differ from that.
         least_cycles: busy cycles that a frame costs at least.
         acl_drop: the share of flows that it denies; None if it denies none.
-        burst: frames that it lets pass at once behind a rest; None if it limits none, or has no such bound.
+        burst: frames that it lets pass at once after an idle time; None without such a bound.
     """
 
     function: str

@@ -25,7 +25,7 @@ def parse(text: str) -> str | None:
     """
     match = _FORM.fullmatch(text)
     if match is None:
-        raise ValueError(f"write one of {', '.join(NAMES)}, with a VLAN tag behind it or without: udp4, udp6+vlan100")
+        raise ValueError(f"write one of {', '.join(NAMES)}, with or without a VLAN tag: udp4, udp6+vlan100")
     if match[2] is not None and int(match[2]) > MAX_VLAN:
         raise ValueError(f"VLANs go from 1 to {MAX_VLAN}")
     return None if text == PLAIN else text

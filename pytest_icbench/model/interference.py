@@ -22,7 +22,7 @@ class Taker:
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """A control group that used up its CPU quota, of so many CPUs, in some of the periods, and then stood still."""
+    """A control group that used up its CPU quota in some of the periods, and then stood still."""
 
     group: str
     cpus: float
@@ -49,7 +49,7 @@ class Interference:
             time; None where the kernel does not count it.
         waited_by: that thread: ``endpoint 1``, ``switch``.
         takers: the processes that took most, the greatest first. Those of this host, on any of the watched CPUs.
-        missing: what this host does not tell, and what is therefore not claimed.
+        missing: facts that this host does not report, and the claims that depend on them.
         throttled: the groups above the rig's processes that used up their CPU quotas.
     """
 

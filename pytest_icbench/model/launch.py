@@ -92,7 +92,7 @@ class Window:
 
     @property
     def account(self) -> tuple[int, Direction | None]:
-        """Whose account it is of: a pair's, in one direction."""
+        """The pair and the direction that it counts."""
         return self.pair, self.direction
 
     @property
@@ -168,7 +168,7 @@ class PairCounts:
 
     @property
     def account(self) -> tuple[int, Direction | None]:
-        """Whose account it is: a pair's, in one direction."""
+        """The pair and the direction that it counts."""
         return self.pair, self.direction
 
     @property

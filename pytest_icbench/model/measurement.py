@@ -144,7 +144,7 @@ class Measurement:
             ``conditions.fitness`` has what was found when the run began: ``fit``, ``sentence``, ``waited_s``,
             ``missing`` (what the host does not tell, and is not claimed), ``other_link`` (``case``, ``pps``; shares no
             code with the path). ``conditions.clock_step_s``: the day's clock was set, forward or (below 0) back.
-        software: how what was measured is started again: by part the path, ``sha256`` and package of its program, the
+        software: how to start the measured software again: by part the path, ``sha256`` and package of its program, the
             user's configuration, the kernel; null in older results.
         per_launch, per_reference_launch: lists: launches of the case and of the reference link.
     """

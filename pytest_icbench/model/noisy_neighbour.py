@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A noisy neighbour: load on CPUs of its own beside a case, how it is kept apart, and what it changed. Pure."""
+"""A noisy neighbour: load on separate CPUs while a case is measured, its isolation, and its effect. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WAYS = re.compile(r"cat:(\d{1,2}(?:\.\d{1,2}){1,3})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class NoisyNeighbour:
-    """A noisy neighbour: one of ``KINDS`` on so many CPUs, each with a process of its own."""
+    """A noisy neighbour: one of ``KINDS`` on a number of CPUs, each with a separate process."""
 
     kind: str
     cpus: int = 1
@@ -61,11 +61,11 @@ class NoisyNeighbourUse:
 
 @dataclass(frozen=True, slots=True)
 class NoisyNeighbourEffect:
-    """What a noisy neighbour changed: launches beside it over launches without it, in turn on the same rig.
+    """The effect of a noisy neighbour: launches with it over launches without it, in turn on the same rig.
 
     Attributes:
         pairs: number of pairs of adjacent launches behind the ratios.
-        confidence: of each interval; that none of them excludes 1 though nothing changed has at least 99 % together.
+        confidence: of each interval. If nothing changed, all intervals hold 1 with a probability of at least 99 %.
         rate_ratio: of frames per second; null for round trips.
         mean_ratio, p99_ratio, maximum_ratio: of round-trip times, by launches; null where a launch has no such figure.
         busy: least CPU time of the noisy neighbour in a launch over the time of its CPUs; null for the control.

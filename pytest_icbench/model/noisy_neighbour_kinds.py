@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What noisy neighbours and isolations there are: the part that every pytest run needs, for its help. Pure."""
+"""The kinds of noisy neighbours and isolations, which every pytest run needs for its help. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How what was measured is started again: a baseline keeps it, so that a later loss can be measured beside it."""
+"""The measured software, and how to start it again. A baseline keeps it for a later comparison side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Program:
     """A program as it ran.
 
     Attributes:
-        path: None for one whose driver does not tell where it is.
+        path: None if its driver does not report it.
         sha256: of the file.
         libraries: digest of its shared libraries, which an upgrade can replace without it; None for none.
         package: the package that installed it, with its version (``openvswitch-switch 3.1.0-2``).
@@ -54,10 +54,10 @@ class OldVersion:
                 yield part, program
 
     def same(self, now: OldVersion) -> bool:
-        """Whether the switch is surely the same: a script, or the kernel, can do other things than it did."""
+        """Whether the switch is certainly the same. A script or the kernel never is: it can behave differently now."""
         return self == now and self.switch is not None and self.switch.libraries is not None
 
     def differing(self, now: OldVersion) -> tuple[str, ...]:
-        """Returns the names of the parts that are others now."""
+        """Returns the names of the parts that differ now."""
         names = (member.name for member in fields(self))
         return tuple(name for name in names if getattr(self, name) != getattr(now, name))

@@ -58,8 +58,8 @@ class Placement:
     def hand_overs(self) -> tuple[CpuPair, ...]:
         """The pairs of different CPUs of this host that pass frames to each other.
 
-        With workers each of them has each endpoint and each function opposite, since a switch chooses itself who polls
-        a port. Without workers frames pass from one end of a pair through its functions to the other end.
+        With workers, each worker is paired with each endpoint and each function, since the switch chooses which worker
+        polls a port. Without workers, frames pass from one end of a pair through its functions to the other end.
         """
         if self.switch:
             return _different(product(self.switch, (*self.local, *self.functions)))

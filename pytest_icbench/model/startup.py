@@ -54,8 +54,8 @@ class Idle:
     """The cost of the first ``containers`` of a case while nothing happens in them.
 
     Attributes:
-        memory_bytes: memory of all their processes, of what they share their part, and by how much the kernel's own
-            memory that it does not give back has grown since the first one was begun, whoever made it grow.
+        memory_bytes: memory of all their processes, of shared memory their part, plus the growth of the kernel's
+            unreclaimable memory since the first one was begun, whatever its cause.
         cpu_share: CPU time of all their processes over time.
     """
 
@@ -80,19 +80,21 @@ class Retirement:
 
 @dataclass(frozen=True, slots=True)
 class Startups:
-    """The containers of a case in the order of their creation, which is that of the times. All times are in ns.
+    """The containers of a case. Lists are in the order of creation unless they say otherwise. All times are in ns.
 
     Attributes:
         asked: number of containers that the case asks for; one that does not come up ends the list.
         total_ns: time to create each: the sum of its phases.
-        prepared_ns: cgroups, namespaces, mounts, up to the start of its first process; 0 for a kind that does not tell.
+        prepared_ns: cgroups, namespaces, mounts, up to the start of its first process; 0 for a kind that does not
+            report it.
         process_ns: start of its first process, for ``lxc`` with all that liblxc does before.
         network_ns: a veth pair into it, configured, until both ends transmit.
         answered_ns: until the first frame from outside is answered.
         first_trip_ns: round trip of each client's first frame, from the moment at which it was due, in the order of
             the clients; empty where there are none. 0 for a client without an answer.
-        retired: those that were removed while clients came, since their own had been silent, in the order of removal.
-        removed_ns: time to remove each of the others, the last one first.
+        retired: containers that were removed while clients came, because their own client was silent; in the order of
+            removal.
+        removed_ns: time to remove each of the remaining containers, the last one first.
         idle: what they cost when a tenth of them was there, two tenths, and so on.
     """
 

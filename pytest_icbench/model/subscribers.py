@@ -31,7 +31,7 @@ class Subscribers:
 
     @classmethod
     def of(cls, function: str | None) -> Self | None:
-        """Returns those of a name; None for another one. Whether each is a firewall is for its component to say."""
+        """Returns the subscribers in a function's name; None without any. The component checks their functions."""
         match = _NAME.fullmatch(function or "")
         if match is None or int(match[1]) > MOST_SUBSCRIBERS:
             return None
@@ -42,10 +42,10 @@ class Subscribers:
 
 
 def with_active(case: Case, clients: int) -> Case:
-    """Returns a case with so many active clients, each of whom has the case's rate if that is fixed.
+    """Returns a case with this number of active clients. Each has the case's rate, if that is fixed.
 
     Raises:
-        ValueError: it is not for subscribers, or not for so many; the beginning of a sentence.
+        ValueError: the case has no subscribers, or too few; the message is the beginning of a sentence.
     """
     for function in case.functions or ("none",):
         subscribers = Subscribers.of(function)
@@ -65,7 +65,8 @@ def misfit(case: Case) -> str | None:
     for subscribers in filter(None, map(Subscribers.of, case.functions)):
         if label is not None and (not label.isalnum() or label == flows.NEW or number > subscribers.count):
             return (
-                f"flows {label} have no firewall each of {subscribers.count:,}: clients differ by address, one a flow"
+                f"flows {label} do not match {subscribers.count:,} firewalls: take that many flows or fewer,"
+                " which differ by address"
             )
     return None
 

@@ -82,9 +82,9 @@ class Trace:
         return self.label.startswith("freeze:") and not self.columns
 
     def frozen(self, second: int, pairs: int) -> tuple[int, ...]:
-        """Returns the pairs, of so many, whose functions are frozen in a second: the last ones, up to half of all.
+        """Returns those of ``pairs`` pairs whose functions are frozen in a second: the last ones, up to half of all.
 
-        The warm-up is as the first second, and what comes after the last second as that.
+        The warm-up counts as the first second. The time after the last second counts as the last second.
         """
         if not self.freezes:
             return ()
@@ -108,13 +108,13 @@ class LoadChange:
     """A change of the load of one pair, and when it arrived: medians over launches.
 
     Attributes:
-        pair, second: where: the change is at the begin of that second behind the warm-up. Of functions that are frozen
-            and thawed it is where one is thawed.
-        from_pps, to_pps: the rates before and behind it; 0 while a function is frozen.
+        pair, second: the load of this pair changes at the beginning of this second after the warm-up. For functions
+            that are frozen and thawed it is the moment of the thaw.
+        from_pps, to_pps: the rates before and after it; 0 while a function is frozen.
         offered_pps, received_pps: frames per second that were sent in the time until the next change, and of these
             those that arrived.
-        follow_s: seconds until a window's frames had arrived that show 95 % of the change, to one window; null if that
-            took longer than until the next change in half of the launches.
+        follow_s: seconds until the frames of a window that shows 95 % of the change had arrived, with a resolution of
+            one window; null if the next change came first in half of the launches.
     """
 
     pair: int

@@ -160,7 +160,7 @@ class Traffic:
 
     @property
     def few_flows(self) -> str:
-        """What is said where there are ``idle_queues``."""
+        """The warning about ``idle_queues``."""
         flows = flow_labels.number(self.flows)
         return (
             f"{flows} flow{'s' if flows > 1 else ''} leave{'' if flows > 1 else 's'} {self.idle_queues} or more of"

@@ -19,7 +19,7 @@ class Trial:
         load_pps: intended load; 0 for the maximum, calibration's first step.
         duration_s: for how long frames were sent.
         effective_s: how much counts towards the duration sum: everything it took (``csit``), or the time it sent.
-        scheduled, not_offered, refused, received: as in a launch, over all pairs; the last with what was denied.
+        scheduled, not_offered, refused, received: as in a launch, over all pairs; ``received`` includes denied frames.
         trial_loss_ratio: 1 - received / scheduled; of a generator-bound trial, of scheduled and not offered frames
             together.
         good: whether that is not above ``loss_ratio``.

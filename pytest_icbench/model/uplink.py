@@ -74,8 +74,8 @@ def name_of(remote: str, uplinks: Mapping[str, Uplink], where: str) -> str:
         where: begin of the message.
 
     Raises:
-        UsageError: only other hosts are named. Without the check a mistyped name would use the wrong NIC, and show
-            late.
+        UsageError: only other hosts are named. Without this check a mistyped name would select the wrong NIC, which
+            would be noticed late.
     """
     named = [host for host in uplinks if host]
     matching = [host for host in named if host in (remote, remote.rpartition("@")[2])]

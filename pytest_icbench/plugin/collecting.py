@@ -240,7 +240,7 @@ class CollectionHooks:
         if not left_out:
             is_empty = self._collection.collected and bool(options.switch) and not self._collection.items
             named = " ".join(options.switch)
-            return [f"icbench: no case of {named}: --icbench-switch keeps what tests name, and adds none"] * is_empty
+            return [f"icbench: no case of {named}: --icbench-switch selects among the switches of tests"] * is_empty
         return [f"icbench: {self._collection.session.describe_left_out(left_out)}"]
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)

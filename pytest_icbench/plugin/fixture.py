@@ -105,8 +105,8 @@ class MarkerCheck:
 
     def _warn(self, method: str, remedy: str) -> None:
         sentence = (
-            f"{self._benchmark.where}: icbench.{method}() is not what the marker says, so that plan and budget have a"
-            f" wrong time for it; in the marker, {remedy}"
+            f"{self._benchmark.where}: the marker does not announce icbench.{method}(), so the time of the test in"
+            f" plan and budget is wrong; in the marker, {remedy}"
         )
         self._say(sentence)
 
@@ -393,8 +393,8 @@ class Icbench:
         if self._compared > (planned := self._benchmark.request.comparisons):
             raise UsageError(
                 f"{self._benchmark.where}: --icbench-candidate: this is comparison {self._compared} of the test, and"
-                f" the"
-                f" session's error rate counts the {planned} that its marker says: give it comparisons={self._compared}"
+                f" its marker announces {planned}, which the session's error rate counts: give the marker"
+                f" comparisons={self._compared}"
             )
         return self._beside_base(case, settings)
 
@@ -438,7 +438,7 @@ class Icbench:
         whole = case.search
         search = self._searched(whole, settings)
         if search.verdict == Verdict.INVALID or not search.frames.throughput_pps:
-            raise Invalid(search.reason or "no-forwarding", f"{whole.id}: {search.evidence or 'no rate was search'}")
+            raise Invalid(search.reason or "no-forwarding", f"{whole.id}: {search.evidence or 'no rate was found'}")
         share = case.rate.share or 1.0
         pps = search.frames.throughput_pps.value
         return Rate.part_of_found(share, pps, whole.senders), pps
@@ -454,7 +454,10 @@ class Icbench:
 
     def _trained(self, case: Case, settings: Settings, repetitions: int) -> Measurement:
         if not case.rate.is_max or case.traffic.both or repetitions < 1:
-            raise UsageError("back-to-back frames go one way at the maximum rate, once at least: omit rate, direction")
+            raise UsageError(
+                "back-to-back frames go one way at the maximum rate, at least once: leave out rate, direction and"
+                " repetitions"
+            )
         ndr = self._searched(case.sending(rate=Rate(loss_ratio=0.0)), settings)
         found = None if ndr.verdict == Verdict.INVALID else ndr.frames.throughput_pps
         proven = found / case.senders if found else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run is judged by: policy, baseline and waivers as the options name them, and what a candidate is allowed."""
+"""The rules of a run's verdicts: policy, baseline and waivers that the options name, and candidates' allowances."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
-    """Names the packaged scenarios to who called pytest in a directory without any test."""
+    """Names the packaged scenarios if pytest was called without a path and found no test."""
     found_none = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not terminalreporter.stats
     if found_none and config.args_source is pytest.Config.ArgsSource.INVOCATION_DIR:
         terminalreporter.write_line("icbench: no test here; its scenarios: pytest --pyargs pytest_icbench.scenarios")

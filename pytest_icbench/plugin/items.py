@@ -333,10 +333,9 @@ def _refuse_if_asked_for(
 
 
 def adapt_settings(case: Case, settings: Settings, options: Options, limits: LimitsFile) -> Settings:
-    """Returns the settings with the precision that the case's allowance against a baseline needs, and a trace's length.
+    """Returns the settings with the length of the case's trace and the precision that its allowance needs.
 
-    They are unchanged without a baseline to save or to compare with, for versions side by side, and where the user
-    asks for a precision.
+    The precision is unchanged if no baseline is saved or compared, for versions side by side, and if the user sets it.
     """
     settings = settings.following(case.rate.trace)
     if (options.compare or options.save) is None or case.candidate is not None or "precision" in options.settings:

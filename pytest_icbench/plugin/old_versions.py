@@ -62,7 +62,7 @@ def _why_gone(program: Program, now: Program | None) -> str | None:
         return None
     was = f" ({program.package or program.version})" if program.package or program.version else ""
     if program.path is None:
-        return f"it is not known where it was{was}"
+        return f"its path is not known{was}"
     path = Path(program.path)
     if not path.is_file():
         return f"{path}{was} is gone"

@@ -36,7 +36,7 @@ def classify_outcome(outcome: str, error: BaseException | None, results: Sequenc
 
 
 def is_undecided(report: pytest.TestReport) -> bool:
-    """Whether a test passed although a verdict is missing that was asked for: one against a baseline, or a limit."""
+    """Whether a test passed without a verdict that was asked for, against a baseline or a limit."""
     if report.outcome != "passed" or getattr(report, "icbench_outcome", None) != "undecided":
         return False
     lines: Any = getattr(report, "icbench", [])

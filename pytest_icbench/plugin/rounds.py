@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures the cases of a session in rounds, before the tests run (``--icbench-rounds``).
 
-A round has a share of each case's launches, on rigs built anew and in another random order. What a rig drew, and what
-the host did meanwhile, is then in a case's interval, since rounds are its units
+A round has a share of each case's launches, on rigs built anew and in another random order. A case's interval then
+includes the random effects of rigs and of the host over the session, since rounds are its units
 (``stats.intervals.estimate_over_rounds``). A test's body runs once, as ever, and is given the measurement of all
 rounds.
 
 Cases with launches of one kind take part. Searches, sweeps, loads that are a share of a search, long runs, trains and
 versions side by side are measured by their tests. So is a case that a test measures with other settings than its
-marker's, one that the run that is resumed has, and one that failed in a round: its test has the error.
+marker's, a case that the resumed run has, and a case that failed in a round, whose test then raises the error.
 """
 
 from __future__ import annotations

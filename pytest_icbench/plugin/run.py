@@ -167,7 +167,7 @@ class Run:
         return self.comparer.compare(measurement, margins, retest=self._retest_s is not None)
 
     def begin_retest(self, seconds: float, old: Candidate | None) -> None:
-        """Builds the rigs of the next test anew, and gives it so much time. Raises ProvisionError for what remains.
+        """Closes all rigs and sets the time of the next test's retest. Raises ProvisionError for what remains.
 
         Args:
             old: the version of the baseline to compare with; None: the test is measured again.

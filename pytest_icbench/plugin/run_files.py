@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files that pytest and pytest-html write about a run: where they are, whether they are, and whom they name.
+"""The files that pytest and pytest-html write about a run: where they are, and which hosts they name.
 
 Unless the ini value ``icbench_run_files`` is off, these are JUnit XML and an HTML page in the run's directory. Names of
 hosts are hidden in them, and in the run's command line.
@@ -76,7 +76,7 @@ class RunFiles:
         return tuple(chosen)
 
     def start_writers(self) -> None:
-        """Makes the writers; their plugins looked at the options before a benchmark was collected."""
+        """Makes the writers. Their plugins have read the options before a benchmark was collected."""
         manager = self._config.pluginmanager
         before = manager.get_plugins()
         for name in (name for option in self._chosen for name in _PLUGINS[option]):

@@ -222,7 +222,7 @@ class Session:
             self.run.after(None if next_item is None else next_item.stash.get(BENCHMARK, None))
 
     def end_child(self) -> None:
-        """Ends this process if a test has forked it and let it go on as pytest, with the parent's reports and host."""
+        """Ends this process if a test forked it and it goes on as pytest: the reports and the host are its parent's."""
         if os.getpid() != self._pid:
             sentence = f"icbench: process {os.getpid()} was forked by a test of process {self._pid}, and ends with it\n"
             with suppress(OSError):
@@ -302,7 +302,7 @@ class Session:
         self.set_status(session)
 
     def not_written(self, session: pytest.Session, error: OSError) -> None:
-        """Tells that a writer of a report failed, and lets the one after it write nevertheless."""
+        """Reports that the writer of a report failed. The next writer runs nevertheless."""
         with report_errors(self.keep_unwritten, "a report cannot be written: "):
             raise error
         with report_errors(self.keep_unwritten, "a report cannot be written: "):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a session says of its cases: how many and how long before the first, and at its end what was skipped and why."""
+"""The lines of a session about its cases: first their number and time, at the end the skipped ones with reasons."""
 
 from __future__ import annotations
 

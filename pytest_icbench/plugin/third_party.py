@@ -147,7 +147,7 @@ def check_startups(cases: Iterable[Case]) -> None:
 
 
 def with_applications(config: pytest.Config, request: Request, options: Options) -> tuple[Request, Options]:
-    """Returns both with the applications' names as ids have them. Raises UsageError for an unknown one."""
+    """Returns both arguments with the applications' names as in ids. Raises UsageError for an unknown application."""
     if request.app is None:
         return request, options
     from pytest_icbench.driver.application import registry

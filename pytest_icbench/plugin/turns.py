@@ -4,7 +4,7 @@
 The host changes within seconds, so launches in a row tell too little. Tests that follow each other form a group, as
 long as their cases take no longer than ``TURNS_S``. When the first of them asks for its measurement, all of their cases
 are measured: a launch each, with one of its reference link, then the next launch each, until every case is over by its
-own rules. The others take theirs when their turn comes.
+own rules. The other tests take their measurements when they run.
 
 Cases with launches of one kind take turns, on rigs that can exist at the same time. A test with its own fixtures, or
 whose body takes the rig, is measured alone, since these may prepare the host. So is one whose body does not ask for

@@ -29,7 +29,7 @@ def describe_error(error: Exception) -> str:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turns what goes wrong before the first test into pytest's own: exit code 4 and one sentence."""
+    """Turns errors before the first test into pytest's usage errors: exit code 4 and one sentence."""
     try:
         yield
     except (pytest.UsageError, pytest.Collector.CollectError):

@@ -267,7 +267,7 @@ def warnings(results: Sequence[Result]) -> list[str]:
     broken = [result for result in results if not result.is_number]
     spoiled = [result for result in broken if result.disturbed_launches or result.disturbed_repeated]
     if spoiled:
-        parts.append(f"Others disturbed {len(spoiled)} of {_cases(len(broken))} without a value.")
+        parts.append(f"Disturbed: {len(spoiled)} of {_cases(len(broken))} without a value.")
     drifted = sorted(
         (result for result in numbers if remarks.drift(result)), key=lambda result: -abs(result.drift or 0)
     )

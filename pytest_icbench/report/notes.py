@@ -95,9 +95,9 @@ def _legend(results: Sequence[Result]) -> list[str]:
     lines += [text for has, text in _LEGEND if any(map(has, results))]
     spread = [text for text in dict.fromkeys(map(remarks.rounds, results)) if text]
     if spread:
-        lines.append(f"interval: of launches {' or '.join(spread)} of all cases, one after the other")
+        lines.append(f"interval: of launches that were spread over the session, {' or '.join(spread)}")
     if sessions := [text for text in dict.fromkeys(map(sessions_of, results)) if text]:
-        lines.append(f"interval: with what {' or '.join(sessions)} differ by")
+        lines.append(f"interval: includes the spread of {' or '.join(sessions)}")
     lines += _floor(results)
     return lines + [text for has, text in _LEGEND_AFTER_INTERVALS if any(map(has, results))]
 
@@ -105,9 +105,7 @@ def _legend(results: Sequence[Result]) -> list[str]:
 def _floor(results: Sequence[Result]) -> list[str]:
     """Returns what the 99th percentiles of paths without a switch say about other paths; empty without either."""
     kinds = {item.switch in REFERENCES for item in results if _tail(item)}
-    return (
-        ["p99: what a path with no switch has is the host's, and so is as much of any other"] if len(kinds) == 2 else []
-    )
+    return ["p99: the part that a path with no switch has, too, is due to the host"] if len(kinds) == 2 else []
 
 
 def _tail(result: Result) -> str:

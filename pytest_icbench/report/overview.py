@@ -152,7 +152,7 @@ def _gain(other: Result, best: Result) -> Estimate | None:
 
 
 def held_back(one: Result, other: Result) -> bool:
-    """Whether the endpoints of the one path share CPUs, and those of the other do not: it may be faster than shown."""
+    """Whether the endpoints of the first path alone share CPUs, so that it may be faster than shown."""
     return shares_cpus(one) and not shares_cpus(other)
 
 

@@ -300,7 +300,7 @@ def append_test(run: Path, record: TestRecord) -> None:
 
 
 def read_tests(run: Path) -> list[TestRecord]:
-    """Reads the finished tests without an incomplete last line of a crash. Raises DamagedData for other damage."""
+    """Reads the finished tests. Skips a last line that a crash cut off. Raises DamagedData for other damage."""
     path = run / TESTS_FILE
     text = read_text(path)
     return [] if text is None else [_decoded(TestRecord, line, where) for where, line in whole_lines(text, path)]

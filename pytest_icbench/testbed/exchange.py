@@ -146,7 +146,7 @@ class Captured:
         node_files.remove(path.parent, path.name)
 
     def fresh(self) -> list[bytes]:
-        """Returns the frames since the last call. Raises ProvisionError if a process of the node has replaced it."""
+        """Returns the frames since the last call. Raises ProvisionError if a process of the node replaced the file."""
         data = node_files.read_file(self._path.parent, self._path.name, self._offset) or b""
         self._offset += len(data)
         return self._follower.feed(data)

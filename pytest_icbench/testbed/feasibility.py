@@ -436,7 +436,7 @@ class Feasibility:
         component, *others = made_by
         if others:
             raise Unsupported(
-                "functions side by side on one CPU are made by one component, and"
+                "functions side by side on one CPU have to be of one component, but"
                 f" {' and '.join(f'{name} is of {cls.name}' for cls, name in made_by.items())}"
             )
         if case.rate.trace is not None and case.rate.trace.freezes and not component.polls:

@@ -120,7 +120,7 @@ def _counters(root: Root) -> Iterator[Finding]:
         remedy = "boot a kernel with CONFIG_PERF_EVENTS and switch the counters on in the firmware"
     yield note(
         "hardware events",
-        f"the kernel gives none ({reason}; perf_event_paranoid is {paranoid}): {perf.LACKED}",
+        f"the kernel counts no hardware events ({reason}; perf_event_paranoid is {paranoid}): {perf.LACKED}",
         remedy,
     )
 

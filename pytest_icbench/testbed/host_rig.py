@@ -443,7 +443,7 @@ class HostRig(HostPart):
         self._switch = self._functions = None
         self._paused = False
         if failures:
-            raise ProvisionError("the rig is not quite unmade:\n" + "\n".join(failures))
+            raise ProvisionError("parts of the rig could not be removed:\n" + "\n".join(failures))
 
     @staticmethod
     def _attempt(action: Callable[[], None], failures: list[str]) -> None:

@@ -135,7 +135,7 @@ def probe_application(label: str, node: str = NETNS) -> Application:
 
 
 def add_application(case: Case, around: Environment) -> tuple[Launcher | None, Environment]:
-    """Returns what launches a case's application, and the surroundings with its facts; else None, and unchanged."""
+    """Returns the launcher of a case's application, or None, and ``around`` with the facts of the application."""
     if not isinstance(case.load, load.Application):
         return None, around
     chosen = probe_application(case.load.label)

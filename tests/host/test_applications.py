@@ -148,7 +148,7 @@ def test_a_server_that_gives_another_value_is_reported(rig: Rig, programs: Path)
 def test_a_server_that_leaves_in_mid_run_is_reported(rig: Rig, programs: Path) -> None:
     real = shutil.which("redis-server")
     put(programs, "redis-server", f'#!/bin/sh\nexec timeout 1 {real} "$@"\n')
-    with pytest.raises(WorkloadError, match=r"redis-server 7\.0\.15 of pair 1 left in mid-run"):
+    with pytest.raises(WorkloadError, match=r"redis-server 7\.0\.15 of pair 1 ended during the run"):
         run(rig, settings=Settings(duration_s=5.0))
 
 

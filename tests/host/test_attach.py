@@ -359,7 +359,7 @@ _DROP = "table {family} f {{ chain c {{ type filter hook {hook} priority 0; poli
             ["nft", _DROP.format(family="ip", hook="input")],
             "chain c of table ip f (policy drop) filters what attach-b receives: accept UDP from 10.79.0.1",
         ),
-        ("attach-bridge", ["ip", "link", "set", "p2", "down"], "not one datagram of 64 bytes passes"),
+        ("attach-bridge", ["ip", "link", "set", "p2", "down"], "no datagram of 64 bytes passes"),
     ],
     ids=["nothing", "mtu", "mac", "forward", "input", "down"],
 )

@@ -150,7 +150,7 @@ def test_undoing_goes_on_after_an_error(session: HostSession, monkeypatch: pytes
     monkeypatch.setattr(VethLink, "stop", cannot)
     rig = Rig(Case("veth"), PLACEMENT, session, "netns")
     rig.build()
-    with pytest.raises(ProvisionError, match=r"(?s)not quite unmade:\nthe link clings"):
+    with pytest.raises(ProvisionError, match=r"(?s)parts of the rig could not be removed:\nthe link clings"):
         rig.close()
     assert list(Path("/run/netns").glob(f"icb{session.id}-*")) == []
 

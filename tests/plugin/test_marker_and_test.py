@@ -15,7 +15,7 @@ def test_a(icbench):
     icbench.gate(icbench.{call})
 """
 OTHERWISE = (
-    "*PytestWarning: test_x.py::test_a: icbench.{} is not what the marker says, so that plan*; in the marker, {}"
+    "*PytestWarning: test_x.py::test_a: the marker does not announce icbench.{}, so the time*; in the marker, {}"
 )
 
 

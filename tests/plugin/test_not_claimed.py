@@ -129,4 +129,4 @@ def test_fewer_answers_than_a_percentile_wants(inner: Runner, bench: type[FakeTe
 
     scripted(bench, edit)
     text = said(inner, ROUND_TRIP)
-    assert "p99 takes 1,000 requests, there were 300" in text
+    assert "p99 needs 1,000 requests, and there were 300" in text

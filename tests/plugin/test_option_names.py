@@ -88,7 +88,7 @@ def test_what_could_only_do_nothing_is_refused(
         ("--icbench-pf=eth0", "--icbench-pf has no effect: no selected case is of sriov"),
         (
             "--icbench-switch=ovs testpmd forward",
-            "--icbench-switch forward has no effect: no selected case is of forward: it keeps some, and adds none",
+            "--icbench-switch forward has no effect: no selected case is of forward: it selects among tests' switches",
         ),
     ],
 )

@@ -387,11 +387,11 @@ def pytest_unconfigure():
 
 
 def test_what_cannot_be_undone_is_reported_and_fails_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:
-    bench.close_error = ProvisionError("the host is not quite as before; see `icbench recover`:\nlink x")
+    bench.close_error = ProvisionError("changes of the host could not be undone; run `icbench recover`:\nlink x")
     inner.write(test_x=GATED)
     result = inner.run("-k", "ovs-64B")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*the host is not as before*", "*see `icbench recover`:", "link x"])
+    result.stdout.fnmatch_lines(["*the host is not as before*", "*run `icbench recover`:", "link x"])
 
 
 def test_a_second_session_ends_the_run_with_one_sentence(inner: Runner, bench: type[FakeTestbed]) -> None:
@@ -417,11 +417,11 @@ def test_a_workload_that_is_missing_is_one_sentence(
 
 
 def test_remains_that_cannot_be_removed_end_the_run(inner: Runner, bench: type[FakeTestbed]) -> None:
-    bench.hold_error = ProvisionError("what an earlier session left cannot be removed")
+    bench.hold_error = ProvisionError("changes of an earlier session could not be undone")
     inner.write(test_x=GATED)
     result = inner.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*what an earlier session left cannot be removed*"])
+    result.stderr.fnmatch_lines(["*changes of an earlier session could not be undone*"])
 
 
 def test_no_root_is_one_sentence(inner: Runner, bench: type[FakeTestbed], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,8 +150,8 @@ def _check_sides(first: Table, second: Table, later: int) -> None:
     expected = [FOLLOWERS[LEADERS.index(name)] for name in LEADERS if name in leader.application]
     if set(expected) != set(follower.application):
         sentence = (
-            f"{leader.name} runs {' and '.join(leader.application)}, to which {' and '.join(expected)} belongs, and its"
-            f" peer {follower.name} {' and '.join(follower.application)}: change one of them"
+            f"{leader.name} runs {' and '.join(leader.application)}, so its peer {follower.name} has to run"
+            f" {' and '.join(expected)}, not {' and '.join(follower.application)}: change one of them"
         )
         raise _Mistake(later, "application", sentence)
 
@@ -171,8 +171,8 @@ def _check_all_exist(containers: Mapping[int, Container]) -> None:
     there = [container.name for _, container in in_file if container.attached is not None]
     for index, container in in_file:
         if there and container.attached is None:
-            sentence = f"{container.name} has no container that runs already, and {there[0]} has"
-            raise _Mistake(index, "", f"{sentence}: give each one by container, or none")
+            sentence = f"{there[0]} is in a container that runs already, and {container.name} is not"
+            raise _Mistake(index, "", f"{sentence}: give each of them a container, or none")
 
 
 def _check_unique(containers: Mapping[int, Container]) -> None:

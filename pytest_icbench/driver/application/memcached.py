@@ -49,7 +49,7 @@ class Memcached(Application):
         return float(sum(count(match[1], "count", self.server) for match in counts if match is not None))
 
     def tolerance(self, figures: ClientFigures) -> float:
-        """Returns the operations outstanding at the end. It fills a window of keys per connection before the run."""
+        """Returns the operations outstanding at the end, and those with which memcaslap fills its windows before."""
         return 2.0 * self.load.connections + 0.001 * figures.operations
 
     def parse(self, output: str, operations: int) -> ClientFigures:

@@ -83,7 +83,7 @@ class ForwarderFunction(ProcessFunction):
 
     @classmethod
     def changes_addresses(cls, function: str, hops: int) -> bool:
-        """Whether an odd number of swaps is left."""
+        """Whether the functions of a chain swap the addresses an odd number of times."""
         return "swap" in (cls.mode(function) or "").split("+") and hops % 2 == 1
 
     @classmethod

@@ -225,7 +225,7 @@ class LinuxFunction(RouterFunction):
         spec = self.started_spec()
         for interface in spec.interfaces:
             if not links.exists(interface, self._netns):
-                raise ProvisionError(f"{spec.label} has lost its link {interface}")
+                raise ProvisionError(f"{spec.label}: its link {interface} is gone: it was removed")
         if self._host is not None:
             conntrack.check_size(self._host.root, self._parts.sessions)
 

@@ -141,7 +141,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
         there = {name for name, _ in self._links()}
         for name in (inner, outer, *(f"s{first + k}" for k in range(count) for first in (_INWARD, _OUTWARD))):
             if name not in there:
-                raise ProvisionError(f"{spec.label} has lost its link {name}")
+                raise ProvisionError(f"{spec.label}: its link {name} is gone: it was removed")
 
     def _links(self) -> list[tuple[str, dict[str, int]]]:
         """Returns the names and counters of the node's links."""
@@ -163,7 +163,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
                 given_each=tuple(int(counted[f"s{_OUTWARD + number}"]["rx_packets"]) for number in range(count)),
             )
         except KeyError as error:
-            raise ProvisionError(f"{spec.label} has lost its link {error.args[0]}") from None
+            raise ProvisionError(f"{spec.label}: its link {error.args[0]} is gone: it was removed") from None
 
     def stop(self) -> None:
         """Removes the firewalls. Idempotent."""

@@ -387,7 +387,7 @@ def kill_groups(layout: Layout, root: Root, groups: Iterable[str], timeout_s: fl
         if not remaining:
             return
         if time.monotonic() > deadline:
-            raise ProvisionError(f"processes {sorted(remaining)} do not end after SIGKILL")
+            raise ProvisionError(f"processes {sorted(remaining)} do not end after SIGKILL: see dmesg")
         for pid in remaining:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

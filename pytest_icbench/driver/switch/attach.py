@@ -133,7 +133,7 @@ def _open_socket(target: Target, path: str) -> int:
         descriptor = open_in_root(target.root, path)
     except OSError as error:
         raise ProvisionError(
-            f"{target.name}: {path} cannot be used ({error.strerror}): the switch has to serve it before"
+            f"{target.name}: {path} cannot be used ({error.strerror}): start the switch that serves it"
         ) from None
     if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -149,7 +149,7 @@ def _check_function(name: str, pci: str, root: Root) -> None:
     driver = root.path(f"{device}/driver").resolve().name if root.exists(f"{device}/driver") else "none"
     if driver != "vfio-pci":
         raise ProvisionError(
-            f"{name}: the driver of PCI function {pci} is {driver}: DPDK needs vfio-pci, bind it before"
+            f"{name}: the driver of PCI function {pci} is {driver}: bind it to vfio-pci, which DPDK needs"
         )
 
 
@@ -159,7 +159,7 @@ def _check_namespaces(places: Sequence[ResolvedEndpoint]) -> None:
         if a.target.inode == b.target.inode:
             raise ProvisionError(
                 f"{a.attached.container} and {b.attached.container} are in the same network namespace, as containers of"
-                " one pod are: frames between them would not leave it, so take another one"
+                " one pod are: frames between them would not leave it, so take a container in another namespace"
             )
 
 

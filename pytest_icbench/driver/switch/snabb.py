@@ -24,7 +24,7 @@ from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
 
 _PROGRAM = Path(__file__).with_name("snabb_switch.lua")
-_REMEDY = "build it by its own README (no distribution has it; what is built below /opt/snabb is found)"
+_REMEDY = "build it as its README says (no distribution has it; what is built below /opt/snabb is found)"
 #: Seconds within which it has to open its ports: it maps huge pages and compiles while it runs.
 _START_S = 15.0
 _WIRE = "wire"
@@ -119,7 +119,8 @@ class Snabb(DaemonSwitch):
         """Raises ProvisionError for a time below its initial one, which cannot be changed."""
         if seconds < self._mac_timeout_s:
             raise ProvisionError(
-                f"snabb forgets after {self._mac_timeout_s:g} s, as it was started: mac_timeout_s in its configuration"
+                f"snabb forgets after {self._mac_timeout_s:g} s, which is fixed at its start: set mac_timeout_s in its"
+                " configuration"
             )
 
     def counters(self) -> list[PortCounters] | None:

@@ -373,8 +373,8 @@ class Sriov(Switch):
         taken = vf.configure(changes, self._interface, index, requested)
         if not carrier and taken.link_state is None:
             raise ProvisionError(
-                f"PF {self._interface} has no carrier, and its driver cannot switch its VFs' link on without: connect"
-                " it (a loopback will do), or name another PF by --icbench-pf"
+                f"PF {self._interface} has no carrier, and its driver cannot switch the link of VFs on without one:"
+                " connect it (a loopback will do), or name another PF by --icbench-pf"
             )
         pci.bind(changes, function, self._driver)
         return taken
@@ -421,7 +421,7 @@ class Sriov(Switch):
                 state = f"has the driver {driver}" if driver else "is gone or has no driver"
                 raise ProvisionError(
                     f"VF {function} of {self._interface} {state}, where this session gave it {self._driver}:"
-                    " something else manages the card's VFs"
+                    " stop what else manages the card's VFs"
                 )
 
     def counters(self) -> list[PortCounters] | None:

@@ -99,20 +99,20 @@ class Reached:
 
 
 def find_barrier(sender: Reached, receiver: Reached, mtu: int) -> str | None:
-    """Returns in one sentence what stops packets from one interface to another; None if the kernel's own pass.
+    """Returns in one sentence what stops packets from one interface to another; None if the kernel's own packets pass.
 
     Datagrams of the kernel are sent. The containers keep nothing of them but neighbours.
 
     Args:
-        mtu: of layer 3 in bytes, as long as the datagrams are that are tried first.
+        mtu: layer 3 MTU in bytes, which is the length of the first datagrams.
     """
     here, there = sender.name, receiver.name
     if _arrives(sender, receiver, mtu - _UDP_BYTES):
         return None
     if _arrives(sender, receiver, 64 - 18 - _UDP_BYTES):
         return (
-            f"packets of 64 bytes pass from {here} to {there}, and of {mtu} do not: something between has a smaller"
-            " MTU: raise it, or take a smaller --icbench-packet-size"
+            f"packets of 64 bytes pass from {here} to {there}, and packets of {mtu} do not: raise the MTU of the"
+            " links between, or take a smaller --icbench-packet-size"
         )
     if sender.interface.mac == receiver.interface.mac:
         return f"{here} and {there} have the same MAC address {sender.interface.mac}: give one of them another"
@@ -124,7 +124,7 @@ def find_barrier(sender: Reached, receiver: Reached, mtu: int) -> str | None:
             return f"{chain} filters what {where} routes{bridged}: accept packets from {here} to {there} there"
     if chain := next(_filters(receiver.netns, _RECEIVING), None):
         return f"{chain} filters what {there} receives: accept UDP from {sender.ip} there"
-    return f"not one datagram of 64 bytes passes from {here} to {there} either: try ping there, and look for filters"
+    return f"no datagram of 64 bytes passes from {here} to {there}: try ping from there, and look for packet filters"
 
 
 def _arrives(sender: Reached, receiver: Reached, size: int) -> bool:

@@ -54,7 +54,7 @@ def parse_answer(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str |
     for cpus, pair in zip(pairs, reported, strict=True):
         if pair is None:
             named = " and ".join(map(str, cpus))
-            return CpuState(), f"CPUs {named} cannot be measured: one is offline or not allowed, or others keep it"
+            return CpuState(), f"CPUs {named} cannot be measured: one is offline, not allowed, or kept busy"
         if min(pair.ns, *pair.work_ns) <= 0:
             raise DamagedData("its answer: a time is not positive")
         for cpu, time_ns in zip(cpus, pair.work_ns, strict=True):

@@ -101,7 +101,7 @@ def unsupported_reason() -> str | None:
 
 
 class HardwareEvents:
-    """The counters of one launch at a time, from the first question for it on."""
+    """The hardware events of one launch at a time, counted from the first ``read`` for it."""
 
     def __init__(self) -> None:
         self._launch_id = ""

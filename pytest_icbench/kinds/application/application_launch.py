@@ -77,7 +77,7 @@ def _bytes(application: Application, run: ApplicationRun) -> str | None:
     if not (too_few or too_many):
         return None
     return (
-        f"{application.client.name} of pair {run.pair} tells of {payload:,} bytes of payload, but the interface of"
+        f"{application.client.name} of pair {run.pair} reports {payload:,} bytes of payload, but the interface of"
         f" {application.server.name} received {carried:,} without headers"
     )
 
@@ -103,7 +103,7 @@ def run_application(
     index: int = 0,
     **_others: object,
 ) -> Launch:
-    """Runs one launch of an application on every pair of a rig at once. No rate is told before its end.
+    """Runs one launch of an application on every pair of a rig at once. No rate is reported before its end.
 
     Args:
         index: number of the launch in its case, from 0. Other arguments of ``run_launch`` have no effect.
@@ -284,7 +284,7 @@ class _Run:
                 how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
                 name = self.application.describe_program(self.application.server)
                 raise workload_error(
-                    f"{name} of pair {self.case.path.pair(index)} left in mid-run, {how}",
+                    f"{name} of pair {self.case.path.pair(index)} ended during the run, {how}",
                     self.rig.log_tail(self.servers, index) or "\n".join(self.output[index][-15:]),
                 )
 

@@ -45,7 +45,7 @@ def application_bottleneck(launches: Sequence[Launch]) -> Bottleneck:
     """Returns what limited an application; unknown without a launch.
 
     The limit is an endpoint if its process had its CPU almost all the time. Two processes that wait for each other, as
-    with one connection, leave both CPUs idle: then the time on the way and the schedulers' are the limit.
+    with one connection, leave both CPUs idle. Then the limit is the latency of the path and of the schedulers.
     """
     runs = [launch.application for launch in launches if launch.application is not None]
     if not runs:

@@ -80,7 +80,7 @@ def unanswered(result: Measurement) -> str:
         if round(requests * tail, 6) >= SAMPLES_BEYOND:
             among.append(name)
         elif requests and name in ("p50", "p99") and not few:
-            few = f"{name} takes {SAMPLES_BEYOND / tail:,.0f} requests, there were {requests:,}"
+            few = f"{name} needs {SAMPLES_BEYOND / tail:,.0f} requests, and there were {requests:,}"
     if not result.round_trips.rtt_lost:
         return few
     text = f"{result.round_trips.rtt_lost:,} of {requests:,} requests have no answer and count as the slowest"

@@ -121,8 +121,9 @@ def _float(value: int | None) -> float | None:
 def generator_bound(case: Case, launches: Sequence[Launch]) -> tuple[str, str] | None:
     """Returns reason and evidence of INVALID if the client could not keep the rate of its round trips, else None.
 
-    Round trips at such a rate are round trips at another rate. A single launch in which the host took the client's time
-    does not decide. A received rate, as in a sweep or at the maximum, is a fact about the case all the same.
+    The round trips of a client that is too slow belong to another rate than the case's. A single launch in which the
+    host took the client's time does not decide. A received rate, as in a sweep or at the maximum, is valid all the
+    same.
     """
     rate_pps = case.rate.pps
     if rate_pps is None or not launches:

@@ -91,9 +91,9 @@ def check_library() -> None:
 def find_bounds(goal: Goal, least_pps: float, greatest_pps: float, run: TrialRunner) -> Bounds:
     """Searches between two loads, 0 < least < greatest, until the goal is met or ``run`` raises OutOfTime.
 
-    A disturbance that outlasts some trials condemns a load that passes without it, and the search ends far too low. So
-    a goal that asks again after a bad trial asks for its upper bound again at the end. If most of these trials are
-    good, the search begins anew, once.
+    A disturbance that outlasts some trials makes a good load look bad, and the search ends far too low. So a goal that
+    repeats bad trials repeats those of its upper bound at the end. If most of these trials are good, the search begins
+    anew, once.
 
     Raises:
         UsageError: the library is missing. Errors of ``run`` pass through.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a search on rigs: it calibrates on the reference link, tries the case, and asks whose limit the bound is."""
+"""Runs a search on rigs: it calibrates on the reference link, tries the case, and checks what limited the bound."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Maker(Protocol):
         """Removes a container by its number, and returns the duration in ns. Raises ProvisionError."""
 
     def remove(self) -> Iterator[int]:
-        """Removes the remaining containers, the last one first, and yields the ns of each. Raises ProvisionError."""
+        """Removes the remaining containers, the last first. Yields each duration in ns. Raises ProvisionError."""
 
 
 class NodeMaker:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds a launch to its ACL-dropped flows: none of their frames passed, and the functions counted each. Pure."""
+"""Checks the ACL-dropped flows of a launch: none of their frames passed, and the functions counted each. Pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def miscounted(
     """Returns a sentence if functions counted more ACL-dropped frames than were sent to them, or did not count some of
     them.
 
-    Frames may be lost on the way to a function, but no more of a side than it did not take in.
+    Frames may be lost on the way to a function: of each side at most those that the function did not take in.
 
     Args:
         before, after: the functions' counters before and after the launch; functions that count none are not judged.

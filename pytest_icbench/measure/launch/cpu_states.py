@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads the state of the CPUs around a launch: a reading takes the CPUs of the path, so none while frames are sent."""
+"""Reads the state of the CPUs before and after a launch, because a reading uses the CPUs of the path."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who is to blame for a launch that fails: the switch is looked at before what its endpoints say.
+"""Finds the cause of a failed launch. The switch is checked before an error of its endpoints is reported.
 
-A switch that dies takes its endpoints along. They often see the end of their connection before the kernel has taken
-all of the switch apart, and until then it counts as alive. So its end is waited for, for a short time.
+If a switch dies, its endpoints fail, too. They often lose their connection before the kernel has ended the switch,
+which counts as alive until then. So the end of the switch is awaited for a short time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _POLL_S = 0.02
 
 
 class Checked(Protocol):
-    """The part of a rig that tells whether its switch and its functions live."""
+    """The part of a rig that checks whether its switch and its functions are alive."""
 
     def check(self) -> None: ...
 

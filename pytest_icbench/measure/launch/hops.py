@@ -20,7 +20,7 @@ _REST_S, _LOOK_S = 3.0, 0.02
 
 
 def at_rest(read: Callable[[], Counters]) -> Counters:
-    """Returns counters that no longer change: those of two functions read while frames pass do not fit together."""
+    """Returns counters that no longer change. If they are read while frames pass, those of two functions differ."""
     deadline = time.monotonic() + _REST_S
     last = read()
     while time.monotonic() < deadline:
@@ -43,7 +43,7 @@ def accounts(
         denies: whether the functions have a share of the frames from side a to deny, and count nothing else as denied.
 
     Returns:
-        None for the accounts where a function does not tell control frames from data.
+        The accounts are None if a function does not distinguish control frames from data.
     """
     old = {(item.pair, item.hop): item for item in before}
     accounts: list[ChainAccount] = []
@@ -82,7 +82,7 @@ def accounts(
         )
         if full is not None and full > accounts[-1].lost:
             lost = accounts[-1].lost
-            return None, f"pair {pair}: tables without room are said to have cost {full:,} of {lost:,} frames"
+            return None, f"pair {pair}: full tables cost {full:,} frames by their counters, and only {lost:,} were lost"
     return tuple(accounts), None
 
 
@@ -96,7 +96,7 @@ def of_launch(
         couples: the leader and the follower of each pair.
 
     Returns:
-        None for the accounts also where functions deny frames of both sides, whose counters they do not keep apart.
+        The accounts are None also if functions deny frames of both sides, which they count together.
     """
     denies = any(sender.command.acl_drops or receiver.command.acl_drops for sender, receiver in couples)
     if not readings or (denies and case.directions > 1):
@@ -111,7 +111,7 @@ def of_launch(
 
 
 def full_tables_explain(before: Counters, after: Counters, lost: int) -> bool:
-    """Whether tables of connections without room cost as many frames as were lost: then nothing more has to arrive."""
+    """Whether full tables of connections explain all lost frames. Then no further frame has to arrive."""
     full = sum(item.table_full or 0 for item in after) - sum(item.table_full or 0 for item in before)
     return full >= lost > 0
 

@@ -104,7 +104,7 @@ class Moments:
         samples: when the switch's work is read.
         deadline: when a launch that is not over hangs.
         check_at: when the switch is checked next.
-        stop_at: when followers are stopped: None while processes lead, inf once they are told.
+        stop_at: when followers are stopped: None while leaders run, inf once the followers were asked.
     """
 
     first_window: float = math.inf
@@ -121,8 +121,8 @@ class Moments:
 
         Args:
             watched: whether each line is awaited, because any may be the one after which the launch ends.
-            pings: whether all frames are answered. The switch is then asked after the last one: it might do that on a
-                CPU of the path.
+            pings: whether all frames are answered. The switch is then read after the last frame, because it may answer
+                on a CPU of the path.
         """
         first_window = begin + settings.warmup_s
         senders_end = first_window + settings.sending_s

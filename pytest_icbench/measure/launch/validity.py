@@ -193,11 +193,11 @@ def _too_long(windows: Sequence[Window], silent: int) -> bool:
 
 
 def generator_bound(case: Case, windows: Sequence[Window]) -> bool:
-    """Whether the senders themselves were too slow for a fixed rate, those of either direction.
+    """Whether the senders themselves were too slow for a fixed rate, in either direction.
 
-    A burst that is due just behind the kept windows does not count as missed. A client whose port was full in most
-    windows was kept from sending by the path: what its requests waited for that is in their round trips. One that sent
-    less than half of what was due never kept the rate, whatever its port did.
+    A burst that is due just after the kept windows does not count as missed. If the port of a client was full in most
+    windows, the path kept the client from sending. The round trips then include that wait. A client that sent less than
+    half of its due requests was too slow, whatever its port did.
     """
     rate_pps = case.rate.pps
     if len(ways := dict.fromkeys(window.direction for window in windows)) > 1:

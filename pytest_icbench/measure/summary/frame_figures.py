@@ -201,10 +201,10 @@ class _Effort:
 def followed(case: Case, launches: Sequence[Launch]) -> tuple[LoadChange, ...] | None:
     """Returns the changes of each pair, in their order; None for a load that does not change.
 
-    A frame belongs to the window in which it was scheduled, so a window's frames show the load of its time, whenever
-    they arrive, and the arrival of the last one says when that was. A change is followed by the first window whose
-    frames arrive at 95 % of it: a path that loses or refuses some of a greater load, or still delivers late what it was
-    sent before, does not follow until then.
+    A frame belongs to the window in which it was scheduled. So the frames of a window show the load of its time,
+    whenever they arrive. The arrival of the last one says when the path had delivered that load. The path follows a
+    change with the first window whose frames arrive at 95 % of it. A path that loses or refuses a part of a greater
+    load, or still delivers earlier frames, follows later.
     """
     trace = case.rate.trace
     if trace is None or not launches:

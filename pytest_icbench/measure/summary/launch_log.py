@@ -33,7 +33,8 @@ class LaunchLog:
         others: launches of case and reference in another state of the host than those of the figures; as ``repeated``
             they name their side.
         awaited_s: how long the case waited for a state of the host.
-        clock_step_s: how far the clock that tells the time of day was set forward meanwhile, or back, below 0.
+        clock_step_s: seconds by which the clock of the time of day was set forward meanwhile; negative if it was set
+            back.
     """
 
     launches: list[Launch] = field(default_factory=list)

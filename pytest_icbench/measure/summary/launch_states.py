@@ -49,7 +49,7 @@ def states_of(launches: Iterable[Launch]) -> list[State]:
 
 
 def fullest(launches: Sequence[Launch], reference: Sequence[Launch] = ()) -> State | None:
-    """Returns the state of most launches next to their neighbours, of equals that of most launches.
+    """Returns the state that most launches share with their neighbours; of equal ones that of most launches.
 
     It is None if no launch ran in one state throughout.
     """

@@ -36,7 +36,7 @@ class Environment:
     Attributes:
         shared: whether endpoints share CPUs and yield.
         open_loop: whether the client of the case's application asks at a rate of its own.
-        software: how what is measured is started again.
+        software: how to start the measured software again.
     """
 
     placement: str

@@ -28,8 +28,8 @@ class HostScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no type
     early, all hosts end within the time of a case.
 
     Args:
-        replaces: whether xdist replaces a lost worker. If not, it lets the others finish the tests that they have been
-            given, so they are given the rest at that moment.
+        replaces: whether xdist replaces a lost worker. If not, it lets the remaining workers finish the tests that they
+            were given. So they get all remaining tests then.
     """
 
     collection: list[str] | None

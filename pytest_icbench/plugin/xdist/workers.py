@@ -41,10 +41,10 @@ def _specs(config: pytest.Config) -> list[str]:
 
 
 def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
-    """Decides whether xdist replaces workers that it loses, before it reads its options.
+    """Decides whether xdist replaces lost workers. Called before xdist reads its options.
 
-    xdist connects again to the host of a lost worker, and ends with a traceback if that fails. So it replaces none
-    if there are other hosts that can go on, unless the user says otherwise.
+    To replace a worker, xdist connects to its host again, and ends with a traceback if that fails. So a lost worker is
+    not replaced if other hosts can go on, unless the user asks for it.
 
     Args:
         given: whether an option or ini value of this plugin was set.

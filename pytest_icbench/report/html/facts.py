@@ -40,7 +40,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("dependence", remarks.dependence(result)),
         ("drift", remarks.drift(result)),
         ("launches", _joined(result.launches, remarks.rounds(result), f"ended by {result.ended_by}")),
-        ("interval", (sessions := sessions_of(result)) and f"with what {sessions} differ by"),
+        ("interval", (sessions := sessions_of(result)) and f"includes the spread of {sessions}"),
         ("reference", _reference(result)),
         ("no reference", result.reference_evidence),
         ("frames", _frames(result) if result.frames.scheduled else ""),

@@ -85,7 +85,7 @@ def other_package(theirs: str | None, why: str, option: str, python: str = "") -
 def parse_reply(message: object) -> tuple[int, dict[str, Any]]:
     """Returns the number of a call and its answer: ``result``, or ``error`` with its texts.
 
-    Raises DamagedData if the message is none: the other end is another machine.
+    Raises DamagedData if the message is no answer, because the other end is not trusted.
     """
     where = "an answer of the remote host"
     if not isinstance(message, str | bytes):
@@ -95,7 +95,7 @@ def parse_reply(message: object) -> tuple[int, dict[str, Any]]:
     if not isinstance(number, int) or not ("result" in data or "error" in data):
         raise DamagedData(f"{where} lacks its number or its result")
     if "error" in data and not all(isinstance(data.get(key, ""), str) for key in _ERROR_TEXTS):
-        raise DamagedData(f"{where}: an error is not text")
+        raise DamagedData(f"{where} has an error whose message is not text")
     return number, data
 
 
@@ -247,7 +247,7 @@ class Connection:
         deadline = time.monotonic() + timeout_s
         while not reply.arrived.wait(min(1.0, max(0.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline:
-                raise ProvisionError(f"the remote host has not answered within {timeout_s:g} s: check its state")
+                raise ProvisionError(f"the remote host has not answered within {timeout_s:g} s: check whether it is up")
         if not reply.data:
             raise self._gone()
         if "error" in reply.data:

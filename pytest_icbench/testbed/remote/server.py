@@ -2,7 +2,7 @@
 """The server at the other end of a connection: a host as its caller sees it, with a session and rigs.
 
 The server takes one call at a time. When the connection ends, also by the death of the other side, everything that was
-made for it is unmade. ``Testbed`` does the same on the host on which pytest runs.
+made for it is removed. ``Testbed`` is its counterpart on the host on which pytest runs.
 """
 
 from __future__ import annotations

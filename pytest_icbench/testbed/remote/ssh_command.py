@@ -104,7 +104,7 @@ def explain(words: str) -> str:
     """Returns a clause: why there is no connection, and the remedy. It quotes nothing from ssh."""
     meaning = _meaning(words, _REFUSALS)
     if meaning is None:
-        symptom = "ssh said something else than is known here" if words.strip() else "ssh ended without a word"
+        symptom = "ssh gave an error that is not known here" if words.strip() else "ssh ended without a word"
         meaning = f"{symptom}: make sure that `ssh HOST true` works by hand, without a password"
     return meaning
 

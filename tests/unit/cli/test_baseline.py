@@ -72,7 +72,7 @@ def test_a_run_of_unchanged_software_is_a_further_session_but_not_what_regressed
     code, out, _ = call(capsys, "accept", "main", "ovs-64B-*", "ovs-1500B-*", "--unchanged")
     assert code == 1
     assert "throughput ovs-64B-b32-1vs1-Rmax dedicated: added" in out
-    assert "throughput ovs-1500B-b32-1vs1-Rmax: not added: REGRESSED is not unchanged" in out
+    assert "throughput ovs-1500B-b32-1vs1-Rmax: not added: a REGRESSED case is not unchanged software" in out
     kept = {each.case: each for each in baselines.load(Path("baselines"), "main").entries}
     added, left = kept["ovs-64B-b32-1vs1-Rmax"], kept["ovs-1500B-b32-1vs1-Rmax"]
     assert [session.level for session in added.sessions] == [0, 0]

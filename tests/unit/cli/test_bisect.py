@@ -102,7 +102,8 @@ def test_revisions_are_built_and_one_that_cannot_be_is_left_out(
     out = capsys.readouterr().out.splitlines()
     short = [run(["git", "rev-parse", f"v{number}"], timeout_s=20).stdout.strip() for number in range(6)]
     assert out[-1] == (
-        f"icbench: it became slower after {short[1]}, and up to {short[4]}; 2 versions between could not be decided:"
+        f"icbench: it became slower after {short[1]}, at the latest with {short[4]}; 2 versions in between"
+        " could not be decided:"
         f" {short[2]}, {short[3]}"
     )
     assert any("left out" in line and "failed with exit code 7" in line for line in out)

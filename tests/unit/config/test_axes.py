@@ -52,7 +52,9 @@ def test_flows_are_an_axis_of_their_own() -> None:
         f"poll-{label}-b32-1vs1-Rmax" for label in ("64B", "64B-f64k:ports", "simple", "simple-f64k:ports")
     ]
     assert ids(Options(switch=("dpdk",), flows=("1M:zipf",)), flows=[2, 3]) == ["poll-64B-f1M:zipf-b32-1vs1-Rmax"]
-    with pytest.raises(UsageError, match=r"^t: icbench marker: flows: '65k:ports' are not flows: there are 64,512"):
+    with pytest.raises(
+        UsageError, match=r"^t: icbench marker: flows: '65k:ports' are not flows: there are only 64,512"
+    ):
         parse_marker((), {"flows": "65k:ports"}, "t")
 
 

@@ -127,18 +127,18 @@ def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> Non
         ),
         (Candidate("vpp", "new", "mode", "wire"), "vpp:new: vpp has no mode 'wire'; its modes: xconnect"),
         (Candidate("veth", "new", "binary", "x"), "veth:new: veth runs no binary; give config: or mode:"),
-        (Candidate("ovs", "n", "api", "udp"), "ovs:n: of ovs give its path, config:, mode: or lib:"),
+        (Candidate("ovs", "n", "api", "udp"), "ovs:n: for ovs give its path, config:, mode: or lib:"),
         (Candidate("veth", "n", "lib", "x"), "veth:n: veth runs no binary; give config: or mode:"),
-        (Candidate("host", "n", "binary", "x"), "host:n: of host give sysctl:"),
+        (Candidate("host", "n", "binary", "x"), "host:n: for host give sysctl:"),
         (
             Candidate("function:suricata", "n", "node", "x"),
-            "function:suricata:n: of function:suricata give its path or config:",
+            "function:suricata:n: for function:suricata give its path or config:",
         ),
         (
             Candidate("workload", "xconnect", "binary", "x"),
             "vpp already has a mode 'xconnect'; give yours another name",
         ),
-        (Candidate("workload", "w", "config", "x"), "workload:w: of workload give its path, api:, node: or image:"),
+        (Candidate("workload", "w", "config", "x"), "workload:w: for workload give its path, api:, node: or image:"),
     ],
 )
 def test_what_the_switches_refuse(candidate: Candidate, sentence: str) -> None:

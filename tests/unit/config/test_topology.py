@@ -122,7 +122,7 @@ def changed(old: str, new: str) -> str:
             'application = "recv"',
             'application = "server"',
             "container[1].application",
-            "to which recv belongs, and its peer dpdk_c1",
+            "so its peer dpdk_c1 has to run recv, not",
         ),
         (
             'application = "recv"',

@@ -89,7 +89,7 @@ def test_sockets_and_functions_have_the_topology_s_addresses() -> None:
             "[0].interface",
             'is for a container that runs already: add container = "d',
         ),
-        ('container = "netns:/run/netns/x"\n', "", "[1]", "b has no container that runs already, and a has: give each"),
+        ('container = "netns:/run/netns/x"\n', "", "[1]", "a is in a container that runs already, and b is not: give"),
         ('interface = "eth0"', 'mac = "02:00:00:00:00:10"', "[0].mac", "docker:web1 has its own, which is not changed"),
         ('interface = "eth0"', "netmask = 24", "[0].netmask", "has its own, which is not changed: leave it out"),
         ('interface = "eth0"', 'host = "remote"', "[0].host", "only this host's containers can be attached to"),

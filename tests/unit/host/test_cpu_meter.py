@@ -108,7 +108,7 @@ def test_a_pair_that_cannot_be_measured_is_no_failure(meter: CpuMeter, program: 
     path = program("while read line; do echo '{\"pairs\":[null]}'; done")
     for _ in range(cpu_meter.MOST_FAILURES + 1):
         assert meter.read(path, [(3, 4)]) == CpuState()
-        assert meter.fault == "CPUs 3 and 4 cannot be measured: one is offline or not allowed, or others keep it"
+        assert meter.fault == "CPUs 3 and 4 cannot be measured: one is offline, not allowed, or kept busy"
 
 
 def test_the_process_ends_with_the_meter(meter: CpuMeter, program: Program, tmp_path: Path) -> None:

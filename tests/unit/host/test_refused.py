@@ -90,5 +90,5 @@ def test_a_session_begins_all_the_same(tmp_path: Path) -> None:
     def fail(name: str) -> None:
         raise OSError(name)
 
-    with pytest.raises(ProvisionError, match="cannot be removed"):
+    with pytest.raises(ProvisionError, match="could not be undone"):
         HostSession(UNDO_KINDS | {"note": UndoKind(fail)}, run_dir=tmp_path)

@@ -152,7 +152,7 @@ def test_a_server_that_leaves_is_reported_before_its_client() -> None:
     rig = Rig()
     rig.server_exit = -9
     rig.client_exit = 1
-    with pytest.raises(WorkloadError, match=r"redis-server 7\.0\.15 of pair 1 left in mid-run, by signal 9"):
+    with pytest.raises(WorkloadError, match=r"redis-server 7\.0\.15 of pair 1 ended during the run, by signal 9"):
         launched(rig)
     assert set(rig.ended) == set(rig.plans)
 

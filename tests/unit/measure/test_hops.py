@@ -53,7 +53,7 @@ def test_what_a_full_table_cost_is_reported_without_control_frames() -> None:
     assert accounts is not None
     assert accounts[0].plus(accounts[0]).table_full == 24
     _, fault = hops.accounts(before, [replace(after[0], table_full=18)], {1: (100, 87)})
-    assert fault == "pair 1: tables without room are said to have cost 14 of 13 frames"
+    assert fault == "pair 1: full tables cost 14 frames by their counters, and only 13 were lost"
 
 
 def test_full_tables_explain_frames_that_they_cost_and_no_others() -> None:

@@ -91,7 +91,7 @@ def test_other_isolations_are_refused(text: str, words: str) -> None:
     ("marker", "words"),
     [
         ({"isolation": "l3"}, "isolation is for a noisy neighbour, and there is none"),
-        ({"noisy_neighbour": "cpu", "rate": "ndr"}, "launches have the same load, not rate ndr"),
+        ({"noisy_neighbour": "cpu", "rate": "ndr"}, "need the same load, and rate ndr has several"),
     ],
 )
 def test_what_does_not_go_with_a_noisy_neighbour_is_refused(marker: dict[str, object], words: str) -> None:

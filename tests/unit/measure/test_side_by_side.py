@@ -89,7 +89,7 @@ def test_each_side_has_its_own_workload(rigs: tuple[Model, Model]) -> None:
 
 @pytest.mark.parametrize("rate", [Rate(loss_ratio=0.0), Rate(loads=(1, 2))])
 def test_a_rate_that_is_looked_for_has_no_neighbour(rigs: tuple[Model, Model], rate: Rate) -> None:
-    with pytest.raises(UsageError, match="is looked for, not launched, so versions cannot take turns"):
+    with pytest.raises(UsageError, match=r"versions side by side need the same load, and rate .* has several"):
         compare(rigs, case=Case("testpmd", Frames(rate=rate), candidate="new"))
 
 

@@ -47,7 +47,7 @@ def test_equal_flows_have_one_label(text: str, label: str | None) -> None:
         ("64:zipf:ports", "'zipf:ports' is none of"),
         ("64:ports:macs", "'ports:macs' is none of"),
         ("new:zipf", "or new"),
-        ("65k:ports", "there are 64,512 ports for it"),
+        ("65k:ports", "there are only 64,512 ports"),
     ],
 )
 def test_bad_flows_are_refused_in_one_sentence(text: str, sentence: str) -> None:

@@ -72,9 +72,9 @@ def test_each_active_client_has_the_rate() -> None:
         ({"active": 3, "functions": "nat"}, "active clients need a function with subscribers .*, not 'nat'"),
         ({"active": 3, "functions": "none"}, "active clients need a function with subscribers .*, not 'none'"),
         ({"active": 3, "flows": "7"}, "active clients are flows: leave out flows"),
-        ({"flows": "301"}, "flows 301 have no firewall each of 300"),
-        ({"flows": "30:ports"}, "flows 30:ports have no firewall each of 300"),
-        ({"flows": "new"}, "flows new have no firewall each of 300"),
+        ({"flows": "301"}, "flows 301 do not match 300 firewalls"),
+        ({"flows": "30:ports"}, "flows 30:ports do not match 300 firewalls"),
+        ({"flows": "new"}, "flows new do not match 300 firewalls"),
         ({"active": 1001}, "active clients"),
     ],
 )

@@ -71,7 +71,7 @@ def test_the_same_software_is_no_candidate(program: Program) -> None:
         ({"kernel": "5.10"}, "the baseline is of kernel 5.10, which cannot run next to 6.1"),
         (
             {"function": Program(version="Suricata 6"), "component": "suricata"},
-            "the baseline's suricata cannot be started any more: it is not known where it was (Suricata 6)",
+            "the baseline's suricata cannot be started any more: its path is not known (Suricata 6)",
         ),
         (
             {"component": "vpp"},

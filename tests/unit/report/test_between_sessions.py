@@ -53,8 +53,8 @@ def test_every_report_shows_the_wider_interval() -> None:
 def test_the_wider_interval_says_whose_sessions_it_includes() -> None:
     (wide,) = with_sessions([compared()])
     assert sessions_of(wide) == OF_MAIN
-    assert f"interval: with what {OF_MAIN} differ by" in "\n".join(table([wide]))
-    assert ("interval", f"with what {OF_MAIN} differ by") in facts_of(wide)
+    assert f"interval: includes the spread of {OF_MAIN}" in "\n".join(table([wide]))
+    assert ("interval", f"includes the spread of {OF_MAIN}") in facts_of(wide)
 
 
 def test_a_rate_that_decides_nothing_beside_its_switchs_cycles_is_as_wide_as_its_own_change() -> None:
@@ -78,7 +78,7 @@ def test_without_enough_sessions_an_interval_stays_as_it_is(few: Result) -> None
     assert with_sessions([few]) == [few]
     assert not sessions_of(few)
     assert "4.90 to 5.10" in result_line(few)
-    assert "differ by" not in "\n".join(table([few]))
+    assert "includes the spread" not in "\n".join(table([few]))
 
 
 def test_a_value_that_no_launch_reports_apart_keeps_none() -> None:

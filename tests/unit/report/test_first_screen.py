@@ -125,7 +125,7 @@ def test_endpoints_share_cpus_only_where_they_yield() -> None:
 def test_disturbed_cases_without_a_value_are_counted_and_say_why() -> None:
     broken = {"verdict": "INVALID", "reason": "no-forwarding", "evidence": "pair 1: none of 300 arrived\nlog"}
     results = [result(Case("ovs"), **broken, disturbed_repeated=3), result(Case("vpp"), **broken)]
-    assert headline.warnings(results) == ["Others disturbed 1 of 2 cases without a value."]
+    assert headline.warnings(results) == ["Disturbed: 1 of 2 cases without a value."]
     page = Page()
     for each in results:
         page.add("t", each)

@@ -137,7 +137,7 @@ def test_rounds_are_reported() -> None:
     launches = tuple(launch(index=number, round=number % 3) for number in range(6))
     found = result(ended_by="rounds", per_launch=launches)
     assert dict(facts_of(found))["launches"] == "6, in 3 rounds, ended by rounds"
-    assert "interval: of launches in 3 rounds of all cases, one after the other" in table([found])
+    assert "interval: of launches that were spread over the session, in 3 rounds" in table([found])
     assert dict(facts_of(replace(found, ended_by="precision")))["launches"] == "6, ended by precision"
 
 

@@ -47,12 +47,12 @@ def test_percentiles_among_them_are_named() -> None:
 
 def test_too_few_requests_are_a_reason_of_their_own() -> None:
     said = unanswered(latency(rtt_samples=320, rtt_lost=0, rtt_p99_ns=None))
-    assert said == "p99 takes 1,000 requests, there were 320"
+    assert said == "p99 needs 1,000 requests, and there were 320"
     both = unanswered(latency(rtt_samples=300, rtt_lost=20, rtt_p99_ns=None))
-    assert both.endswith("; p99 takes 1,000 requests, there were 320")
+    assert both.endswith("; p99 needs 1,000 requests, and there were 320")
     # The first of those that are wanting is enough.
     none = unanswered(latency(rtt_samples=5, rtt_lost=0, rtt_p50_ns=None, rtt_p90_ns=None, rtt_p99_ns=None))
-    assert none == "p50 takes 20 requests, there were 5"
+    assert none == "p50 needs 20 requests, and there were 5"
 
 
 def test_what_a_host_does_not_tell_is_on_the_page() -> None:
@@ -78,4 +78,4 @@ def test_a_clock_that_was_set_is_reported_on_terminal_and_page(step_s: float, co
 
 def test_the_table_says_it() -> None:
     lines = table([result(LATENCY, verdict="PASS", rtt_samples=300, rtt_lost=0)])
-    assert "ovs-64B-b4-1vs1-R1k: p99 takes 1,000 requests, there were 300" in lines
+    assert "ovs-64B-b4-1vs1-R1k: p99 needs 1,000 requests, and there were 300" in lines

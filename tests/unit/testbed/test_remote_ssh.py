@@ -43,7 +43,7 @@ SECRETS = ("lab7", "b3", "example.org", "10.1.2.3", "2001:db8::7", "admin", "SHA
         ("/root/.ssh/b3.conf: line 3: Bad configuration option: nonsense", "cannot read its own configuration"),
         ("kex_exchange_identification: reset\r\nConnection reset by 10.1.2.3 port 22", "its sshd hung up"),
         ("", "ssh ended without a word: make sure that `ssh HOST true` works by hand"),
-        ("b3.example.org was never heard of", "ssh said something else than is known here"),
+        ("b3.example.org was never heard of", "ssh gave an error that is not known here"),
     ],
 )  # fmt: skip
 def test_every_end_has_its_sentence(words: str, sentence: str) -> None:

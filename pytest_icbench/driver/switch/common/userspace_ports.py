@@ -40,7 +40,8 @@ def wake(pid: int) -> bool:
     a connection has come. A byte from outside has the same effect, and the thread discards it. Libraries since DPDK
     24.03 use epoll(7) and need none.
 
-    Returns whether it does. It does not without such a thread, or if the kernel does not show other processes' calls.
+    Returns whether the library was woken. It is not if it has no such thread, or if the kernel does not show other
+    processes' calls.
     """
     deadline = time.monotonic() + _PATIENCE_S
     try:

@@ -230,5 +230,7 @@ def query(path: Path, *commands: str) -> list[Any]:
                 client.sendall(command.encode())
                 answers.append(json.loads(client.recv(size))[command.partition(",")[0]])
     except (OSError, ValueError, KeyError) as error:
-        raise ProvisionError(f"the telemetry socket {path} does not answer ({error}): is its process alive?") from None
+        raise ProvisionError(
+            f"the telemetry socket {path} does not answer ({error}): check whether its process is alive"
+        ) from None
     return answers

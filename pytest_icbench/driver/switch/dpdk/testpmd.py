@@ -129,7 +129,7 @@ class TestPmd(dpdk_process.PortForwarder):
                 pass
 
     def prepare_traffic(self) -> None:
-        """Waits for the link of every port, before which it drops frames. Raises ProvisionError with the log's tail.
+        """Waits for the link of every port. Until then testpmd drops frames. Raises ProvisionError with the log's tail.
 
         An endpoint is ready once it has sent all its rings, which testpmd may accept later on a busy host.
         """
@@ -167,7 +167,9 @@ class TestPmd(dpdk_process.PortForwarder):
             not_taken: frames lost in a full ring. DPDK's ports do not count them, only the forwarding statistics do.
         """
         if stats is None or link is None:
-            raise ProvisionError(f"testpmd does not count on the port of endpoint {index}: did it close it?")
+            raise ProvisionError(
+                f"testpmd has no counters for the port of endpoint {index}: it may have closed the port"
+            )
         if self._memif and link.get("status") != "UP":
             # A memif without a peer shows zeros, and continues its counters with the next peer.
             return PortCounters(index, None, None)

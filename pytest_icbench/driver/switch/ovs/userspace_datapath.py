@@ -263,7 +263,7 @@ class OpenVSwitch(DaemonSwitch):
         self.daemons.vsctl("set", "Bridge", _BRIDGE, f"other-config:mac-aging-time={round(seconds)}")
 
     def prepare_traffic(self) -> None:
-        """Waits until OVS uses all queues of every endpoint, before which it drops frames.
+        """Waits until OVS uses all queues of every endpoint. Until then it drops frames.
 
         A port's link is up before its queues are. Raises ProvisionError with the log's tail.
         """

@@ -20,7 +20,7 @@ BUFFERS = 32768
 BUFFER_BYTES = 2048
 #: Bytes of a buffer besides its data.
 _BUFFER_OVERHEAD_BYTES = 512
-_REMEDY = "run `icbench get vpp`, or build it by its own documents (what is installed in /opt/vpp is found)"
+_REMEDY = "run `icbench get vpp`, or build it as its documents say (what is installed in /opt/vpp is found)"
 #: The first release with vhost-user as a plugin and with all messages used here.
 _OLDEST = (24, 10)
 

@@ -339,8 +339,8 @@ class Vpp(DaemonSwitch):
     def pause(self) -> None:
         """Waits until no worker is held back, then takes every thread off the CPU. Raises ProvisionError.
 
-        VPP answers a message before it releases its workers, and aborts if that takes a second. It answers this one
-        only afterwards.
+        VPP answers a message before it releases its workers, and aborts if the release takes a second. So a further
+        message is sent, which VPP answers only after the release.
         """
         if self._client is not None and self.fault() is None:
             with self._naming_death():

@@ -184,7 +184,7 @@ def test_only_who_routes_has_addresses_of_its_own() -> None:
 
 def test_the_ports_of_functions_count_among_a_switchs_pairs() -> None:
     case = Case("testpmd", pairs=9, function="wire")
-    assert "at most 16 pairs of ports (the functions' among them), not 18" in str(
+    assert "at most 16 pairs of ports (including the functions'), not 18" in str(
         unsupported_reason(case, SWITCHES["testpmd"], 256)
     )
 

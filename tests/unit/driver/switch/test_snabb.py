@@ -131,5 +131,5 @@ def test_ageing_is_that_of_its_start(session: Any) -> None:
     switch, _ = start(session, config={"mac_timeout_s": 90})
     assert session.spawner.started[0].argv[10] == "90"
     switch.set_ageing(90)
-    with pytest.raises(ProvisionError, match="snabb forgets after 90 s, as it was started"):
+    with pytest.raises(ProvisionError, match="snabb forgets after 90 s, which is fixed at its start"):
         switch.set_ageing(60)
