@@ -153,7 +153,7 @@ def test_switches_that_no_test_names_are_said(inner: Runner, bench: type[FakeTes
     inner.write(test_x=TESTS)
     result = inner.run("--icbench-switch=macvlan", "-m", "not published", "-k", "rate")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    assert any(line.startswith("icbench: no case of macvlan: --icbench-switch keeps") for line in result.outlines)
+    assert any(line.startswith("icbench: no case of macvlan: --icbench-switch selects") for line in result.outlines)
 
 
 def test_skips_are_listed_by_reason_at_the_end(inner: Runner, bench: type[FakeTestbed]) -> None:
