@@ -56,7 +56,7 @@ def test_a_slower_version_is_found(inner: Runner) -> None:
     )
     assert (now.verdict, now.decision) == ("REGRESSED", "REGRESSED")
     assert now.side_by_side is not None
-    assert (now.side_by_side.reason, now.side_by_side.pairs) == (None, 7)
+    assert (now.side_by_side.reason, now.side_by_side.pairs) == (None, 9)
     assert base.treatment["switch"]["binary"].startswith("icbench-workload (sha256 ")
     # There and back: 8 ms, and 0.2 ms.
     assert now.round_trips.rtt_p50_ns is not None
