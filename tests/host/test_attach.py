@@ -259,7 +259,7 @@ def test_frames_that_are_too_long(pair: tuple[ByHand, ByHand]) -> None:
         (
             "vhost-user",
             'socket = "/run/none.sock"',
-            "/run/none.sock cannot be used (No such file or directory): the swi",
+            "/run/none.sock cannot be used (No such file or directory): start the swi",
         ),
         ("memif", 'socket = "/etc/hostname"', "/etc/hostname is not a socket"),
         ("vhost-user", "", "port vhost-user needs socket in the topology: add it"),
