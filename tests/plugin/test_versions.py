@@ -152,7 +152,7 @@ def test_b(icbench):
     result.assert_outcomes(passed=2, failed=1)
     assert [" ".join(entry.split()[2:4]) for entry in bench.log if entry.startswith("versions")] == ["of 5,"] * 5
     result.stdout.fnmatch_lines(
-        [("*test_x.py::test_b: --icbench-candidate: this is comparison 2 of the test*counts the 1* comparisons=2")]
+        ["*test_x.py::test_b: --icbench-candidate: this is comparison 2 of the test*announces 1*comparisons=2"]
     )
 
 
