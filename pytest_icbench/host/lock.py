@@ -25,6 +25,7 @@ from pathlib import Path
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.host.journal import Owner
+from pytest_icbench.host.namespaces import check_result
 
 MODE = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -230,10 +231,7 @@ def _open_root(name: str) -> int:
 
 
 def _system_call(number: int, *arguments: object) -> int:
-    result: int = _libc.syscall(number, *arguments)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return result
+    return check_result(_libc.syscall(number, *arguments))
 
 
 def _find_holder(fd: int) -> int | None:
