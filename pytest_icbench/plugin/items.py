@@ -28,9 +28,9 @@ from pytest_icbench.config.switches import SwitchConfig, is_named, resolve_switc
 from pytest_icbench.config.unused_options import check_candidates
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.file_names import LIMITS_FILE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.toml import LIMITS_FILE
 from pytest_icbench.plugin.order import choose_seed, group_items, shuffle_items
 from pytest_icbench.plugin.third_party import (
     bring_functions,
@@ -44,7 +44,7 @@ from pytest_icbench.plugin.usage import refuse_rounds
 from pytest_icbench.wording import counted
 
 if TYPE_CHECKING:  # loaded for a file with limits, or when a test judges: collecting does not need it
-    from pytest_icbench.gate.thresholds import Thresholds
+    from pytest_icbench.store.thresholds import Thresholds
 
 #: The name of the parameter.
 PARAMETER = "case"
@@ -66,7 +66,7 @@ class LimitsFile:
 
     @cached_property
     def thresholds(self) -> Thresholds:
-        from pytest_icbench.gate.thresholds import Thresholds, load
+        from pytest_icbench.store.thresholds import Thresholds, load
 
         return Thresholds() if self.path is None else load(self.path)
 

@@ -13,7 +13,6 @@ from pytest_icbench.errors import Regression
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.entry import Baseline, Entry, make_entry
 from pytest_icbench.gate.judge import Judgement, Policy, enforce, judge
-from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparability import DEFAULT
@@ -22,6 +21,7 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Histogram
+from pytest_icbench.store.thresholds import parse
 from tests.baselines import HOST, LAUNCHES, entry, launch, measured, scaled, with_cycles, with_sessions
 
 LATENCY = Case("ovs", dimension="latency")
