@@ -10,20 +10,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer, compare_with_base
 from pytest_icbench.gate.limits import Limit, applies, find
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.waivers import Waiver
-from pytest_icbench.gate.waivers import find as find_waiver
 from pytest_icbench.model.codec import decode
 from pytest_icbench.model.disturbed import TOO_DISTURBED, disturbance, too_disturbed, unfit
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict
 from pytest_icbench.stats.quantiles import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A waiver of the verdicts of some cases.
+
+    Attributes:
+        case: a pattern (``*``, ``?``, ``[...]``) over case ids.
+        reason: why they are waived, for readers.
+        until: the last day on which it holds, ``YYYY-MM-DD``, in UTC.
+    """
+
+    case: str
+    reason: str
+    until: str
+
+    def holds(self, today: date) -> bool:
+        """Whether the waiver has not expired."""
+        return today <= date.fromisoformat(self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +219,17 @@ def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
 
 
 def _find_waiver(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, list[str]]:
-    """Returns the text of the waiver that holds for a failing verdict, and lines about waivers for the message."""
-    if not policy.fails(verdict) or policy.today is None:
+    """Returns the text of the waiver that holds for a failing verdict, and lines about waivers for the message.
+
+    Of several waivers the one that ends last counts.
+    """
+    matching = [waiver for waiver in policy.waivers if fnmatchcase(case, waiver.case)]
+    if not matching or not policy.fails(verdict) or policy.today is None:
         return None, []
-    holding, expired = find_waiver(policy.waivers, case, policy.today)
-    if holding is not None:
-        return f"until {holding.until}: {holding.reason}", [f"waived until {holding.until}: {holding.reason}"]
-    if expired is not None:
-        return None, [f"its waiver expired on {expired.until}: {expired.reason}"]
-    return None, []
+    last = sorted(matching, key=lambda waiver: waiver.until)[-1]
+    if last.holds(policy.today):
+        return f"until {last.until}: {last.reason}", [f"waived until {last.until}: {last.reason}"]
+    return None, [f"its waiver expired on {last.until}: {last.reason}"]
 
 
 def _collect_context(measurement: Measurement, verdict: Verdict, against: BaselineComparison | None) -> list[str]:
