@@ -18,8 +18,8 @@ from pytest_icbench.gate.entry import Entry, newest
 from pytest_icbench.gate.margins import MAIN, Margins
 from pytest_icbench.gate.precheck import collect_levels, compute_power
 from pytest_icbench.model.measurement import CYCLES
-from pytest_icbench.stats.decision import ENOUGH_SESSIONS
 from pytest_icbench.stats.sessions import estimate_spread
+from pytest_icbench.stats.verdict_rule import ENOUGH_SESSIONS
 from pytest_icbench.store.baselines import host_name, known_names, put
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.thresholds import Thresholds, load

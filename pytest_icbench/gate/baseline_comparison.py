@@ -4,8 +4,8 @@
 Method 1, versions side by side: the pairs have made the decision already.
 
 Method 2, the sessions of a baseline: each session counts by one value. The interval is a prediction interval for one
-more session (``stats.decision.decide_session``). The value and its ratio to the reference link are judged alike, since
-the ratio separates the software from the host. A session outside both intervals is a possible regression. A retest on
+more session (``stats.verdict_rule.decide_session``). The value and its ratio to the reference link are judged alike,
+since the ratio separates the software from the host. A session outside both intervals is a possible regression. A retest on
 rebuilt rigs at the session's end decides: REGRESSED if it is outside both again. Both conditions make a false alarm
 rarer than the level of each test.
 """
@@ -25,8 +25,8 @@ from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.decision import ENOUGH_SESSIONS, Outcome, decide_session
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
+from pytest_icbench.stats.verdict_rule import ENOUGH_SESSIONS, Outcome, decide_session
 
 #: Notes on the figure that decides.
 _PATH_FELL = "the path carries less, whatever limits it"

@@ -14,8 +14,8 @@ from typing import Any
 from pytest_icbench.gate.entry import MOST_SESSIONS, Baseline, Entry
 from pytest_icbench.gate.margins import FigureAllowance, Margins
 from pytest_icbench.model import comparability
-from pytest_icbench.stats.decision import FEWEST_SESSIONS, WEAK_LOSS, Allowance, is_weak, session_finds
 from pytest_icbench.stats.sessions import Spread, estimate_spread
+from pytest_icbench.stats.verdict_rule import FEWEST_SESSIONS, WEAK_LOSS, Allowance, is_weak, session_finds
 from pytest_icbench.wording import counted, percent, span
 
 #: Seconds without a session after which the host may have changed.

@@ -3,8 +3,8 @@
 
 A unit is one pair of launches on a pair of rigs built anew. Rigs take about as long as a launch, and differ at least as
 much: more launches on the same rigs would tell little more (Kalibera and Jones, "Rigorous benchmarking in reasonable
-time", International Symposium on Memory Management 2013, on where to repeat). ``stats.decision`` decides once, at the
-end, whatever ended the series: the pairs' sizes alone, their number, or the time.
+time", International Symposium on Memory Management 2013, on where to repeat). ``stats.verdict_rule`` decides once, at
+the end, whatever ended the series: the pairs' sizes alone, their number, or the time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from pytest_icbench.measure.stopping import MOST_FOR_A_STATE
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.decision import Allowance, fewest, is_narrow
+from pytest_icbench.stats.verdict_rule import Allowance, fewest, is_narrow
 
 #: With two pairs more than equal signs need, one pair of the other sign (of the three smallest changes) does not hide a
 #: change. Of seven pairs all have to agree; of nine, eight are enough.

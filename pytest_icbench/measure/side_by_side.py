@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares two versions side by side: launches them in pairs, each on two rigs that are built for it.
 
-``measure.comparing`` and ``stats.decision`` decide. A coin says for each pair which of the two is built last and
+``measure.comparing`` and ``stats.verdict_rule`` decide. A coin says for each pair which of the two is built last and
 launched first. A pair whose launches met the host in two states is left out. A rate that is "at least" shows a slower
 path, but not a slower switch that had time left. If both versions report the cycles that the switch spends on a frame,
 these may decide. With a separate allowance they are judged in addition to the rate.
@@ -31,9 +31,9 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.stats.decision import SESSION_ERROR, Allowance, Decision, decide_pairs
 from pytest_icbench.stats.quantiles import Estimate, median
 from pytest_icbench.stats.states import same_state
+from pytest_icbench.stats.verdict_rule import SESSION_ERROR, Allowance, Decision, decide_pairs
 
 _RESTS_ON_CYCLES = "the rate is only 'at least', so the switch's cycles a frame decide"
 _CYCLES_ROSE = "the rate has not changed beyond its allowance, the switch's cycles a frame decide"

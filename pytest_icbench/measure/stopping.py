@@ -14,10 +14,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.decision import Allowance
 from pytest_icbench.stats.dependence import FEWEST_DECIDING, find_dependence
 from pytest_icbench.stats.drift import drift
 from pytest_icbench.stats.intervals import over_launches
+from pytest_icbench.stats.verdict_rule import Allowance
 
 #: An interval this part of the distance between "the same" and the limit tells the two apart.
 TELLING = 0.5

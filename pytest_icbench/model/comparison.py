@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.decision import Reason
+from pytest_icbench.stats.verdict_rule import Reason
 
 
 @dataclass(frozen=True, slots=True)

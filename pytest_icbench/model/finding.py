@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.decision import Reason
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.verdict_rule import Reason
 from pytest_icbench.wording import clock, counted, percent, plain_name, quantity
 
 #: What a ratio's interval is made of.

@@ -22,7 +22,7 @@ from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.stats.decision import Allowance
+from pytest_icbench.stats.verdict_rule import Allowance
 from pytest_icbench.wording import counted, printable, signed_percent
 
 #: The compared values as readers know them: name, unit, and the factor to the unit.

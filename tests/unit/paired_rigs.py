@@ -22,7 +22,7 @@ from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.decision import Allowance
+from pytest_icbench.stats.verdict_rule import Allowance
 from tests.unit.model_rig import ModelRig, frames, set_clock
 
 CASE = Case("testpmd", candidate="new")

@@ -16,7 +16,7 @@ from pytest_icbench.gate.entry import Baseline, Entry, SessionValues, make_entry
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.gate.precheck import compute_power_before, saved, sentences
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.stats.decision import ENOUGH_SESSIONS, FEWEST_SESSIONS, SESSION_ERROR
+from pytest_icbench.stats.verdict_rule import ENOUGH_SESSIONS, FEWEST_SESSIONS, SESSION_ERROR
 from pytest_icbench.store.baselines import format_baseline, parse_baseline
 from tests.baselines import ALIKE, LAUNCHES, control, entry, launch, measured, scaled, with_cycles, with_sessions
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.decision import (
+from pytest_icbench.stats.sessions import estimate_spread
+from pytest_icbench.stats.verdict_rule import (
     FEWEST_SESSIONS,
     SESSION_ERROR,
     Allowance,
@@ -24,7 +25,6 @@ from pytest_icbench.stats.decision import (
     is_weak,
     session_finds,
 )
-from pytest_icbench.stats.sessions import estimate_spread
 
 RATE, TIME = Allowance("higher"), Allowance("lower")
 ANY = Allowance("higher", 1e-9)
