@@ -5,8 +5,8 @@ Method 1, versions side by side: the pairs have made the decision already.
 
 Method 2, the sessions of a baseline: each session counts by one value. The interval is a prediction interval for one
 more session (``stats.verdict_rule.decide_session``). The value and its ratio to the reference link are judged alike,
-since the ratio separates the software from the host. A session outside both intervals is a possible regression. A retest on
-rebuilt rigs at the session's end decides: REGRESSED if it is outside both again. Both conditions make a false alarm
+since the ratio separates the software from the host. A session outside both intervals is a possible regression. A retest
+on rebuilt rigs at the session's end decides: REGRESSED if it is outside both again. Both conditions make a false alarm
 rarer than the level of each test.
 """
 

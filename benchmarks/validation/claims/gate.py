@@ -41,9 +41,9 @@ CLAIM = (
 )
 METHOD = f"""
 Each host has {SESSIONS:,} sessions of {CASES} cases, decided by the gate's own functions (`stats.verdict_rule`) with
-the default allowance. A pair of launches takes {PAIR_S:g} s with its rigs, so a case has {MINUTES[0] * 60 // CASES} s in
-{MINUTES[0]} minutes. States last as they were sampled on a virtual machine (medians near 5 s, far 21 s); far is half
-as fast. Pairs that met two states are dropped, and sessions are compared within a state.
+the default allowance. A pair of launches takes {PAIR_S:g} s with its rigs, so a case has {MINUTES[0] * 60 // CASES} s
+in {MINUTES[0]} minutes. States last as they were sampled on a virtual machine (medians near 5 s, far 21 s); far is
+half as fast. Pairs that met two states are dropped, and sessions are compared within a state.
 
 By sessions, a fifth of the time is for measuring again, with the session's own level as it was, which is the worst.
 Alarms are the most with any of these baselines; power is that with {KEPT[1]} sessions.
