@@ -25,29 +25,23 @@ WANDERING = 0.5
 
 
 def drift(values: Sequence[float]) -> float | None:
-    """Returns the change from the first value to the last over the level, if the values drift along a line."""
-    slope = find_slope(values)
-    level = median(values) if values else 0.0
-    return None if slope is None or not level else slope * (len(values) - 1) / abs(level)
+    """Returns the change from the first value to the last over the level, if the values drift along a line.
 
-
-def find_slope(values: Sequence[float]) -> float | None:
-    """Returns the change from value to value if the series drifts along a line; None if not, or below six values.
-
-    A level that wanders is no drift.
+    None if not, or below six values. A level that wanders is no drift.
     """
     n = len(values)
-    if n < FEWEST_LAUNCHES or not (_climbs(values) and _climbs(values[1:])):
+    level = median(values) if values else 0.0
+    if n < FEWEST_LAUNCHES or not level or not (_climbs(values) and _climbs(values[1:])):
         return None
     slope = median([(values[last] - values[first]) / (last - first) for first, last in combinations(range(n), 2)])
     residuals = [value - slope * index for index, value in enumerate(values)]
-    level = math.fsum(residuals) / n
-    squares = math.fsum((residual - level) ** 2 for residual in residuals)
-    if squares <= 1e-18 * math.fsum(value * value for value in values):  # zero but for rounding
-        return slope
-    successive = math.fsum((after - before) ** 2 for before, after in pairwise(residuals))
-    wanders = successive / squares < 2 - WANDERING * 2 * math.sqrt((n - 2) / (n * n - 1))
-    return None if wanders else slope
+    mean = math.fsum(residuals) / n
+    squares = math.fsum((residual - mean) ** 2 for residual in residuals)
+    if squares > 1e-18 * math.fsum(value * value for value in values):  # else zero but for rounding
+        successive = math.fsum((after - before) ** 2 for before, after in pairwise(residuals))
+        if successive / squares < 2 - WANDERING * 2 * math.sqrt((n - 2) / (n * n - 1)):
+            return None
+    return slope * (n - 1) / abs(level)
 
 
 def _climbs(values: Sequence[float]) -> bool:
