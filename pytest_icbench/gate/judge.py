@@ -7,17 +7,15 @@ Each limit and each compared figure gives a ``Finding``. The worst of them, in t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any
 
 from pytest_icbench.errors import Invalid, Regression
-from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer, compare_with_base
+from pytest_icbench.gate.baseline_comparison import BaselineComparison
 from pytest_icbench.gate.limits import Limit, applies, find
-from pytest_icbench.gate.margins import Margins
-from pytest_icbench.model.codec import decode
 from pytest_icbench.model.disturbed import TOO_DISTURBED, disturbance, too_disturbed, unfit
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
@@ -160,36 +158,6 @@ def judge(
     context = (*_collect_context(measurement, verdict, against), *note)
     fails = policy.fails(verdict) and waiver is None
     return Judgement(verdict, f"{measurement.case}: {reason}", context, fails, tuple(findings), against, waiver)
-
-
-def rejudge(
-    measurement: Measurement,
-    limits: Iterable[Mapping[str, Any]],
-    recorded_margins: Mapping[str, Sequence[Any]],
-    comparer: Comparer | None,
-    base: Measurement | None = None,
-    *,
-    retest: bool = False,
-) -> Measurement:
-    """Returns a stored measurement with its verdict; unchanged if it is INVALID.
-
-    Waivers depend on the day, so none is applied.
-
-    Args:
-        limits: the fields of ``Limit`` as plain data.
-        recorded_margins: ``Margins.values`` as plain data.
-        base: the measurement that ran side by side with it, if any.
-        retest: whether it is the retest of a possible regression.
-    """
-    if measurement.verdict == Verdict.INVALID:
-        return measurement
-    margins = Margins({key: (float(value), str(source)) for key, (value, source) in recorded_margins.items()})
-    against = None if comparer is None else comparer.compare(measurement, margins, retest=retest)
-    if measurement.side_by_side is not None:  # the base stands in for the baseline
-        of = comparer.baseline.name if retest and comparer is not None else None
-        against = compare_with_base(measurement, base, margins, of)
-    judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)
-    return replace(measurement, **judgement.fields())
 
 
 def enforce(judgement: Judgement) -> Judgement:

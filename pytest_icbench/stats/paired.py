@@ -17,23 +17,23 @@ from collections.abc import Sequence
 from functools import cache
 from statistics import NormalDist
 
-from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, deepest_rank, median, quotients
+from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, deepest_rank, median
 
 #: The most pairs with an exact distribution. With more, the normal approximation is as good.
 MOST_EXACT = 120
 
 
-def factor(now: Sequence[float], before: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
-    """Returns now over before for adjacent pairs: values with the same index ran one after the other.
+def estimate_ratio(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """Returns now over before for adjacent pairs, by their ratios.
 
     The estimate has no interval if there are too few pairs for the confidence (see ``fewest_pairs``).
 
     Raises:
-        ValueError: the lengths differ, there are no values, or one is not positive.
+        ValueError: there are no ratios, or one is not positive.
     """
-    if not now or min(now) <= 0:
-        raise ValueError("a factor needs pairs of positive values")
-    logs = [math.log(quotient) for quotient in quotients(now, before)]
+    if not ratios or min(ratios) <= 0:
+        raise ValueError("a change needs pairs of positive values")
+    logs = [math.log(ratio) for ratio in ratios]
     means = sorted((a + b) / 2 for place, a in enumerate(logs) for b in logs[place:])
     ranked = signed_rank(len(logs), confidence)
     if ranked is None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
-from pytest_icbench.stats.paired import factor, fewest_pairs
+from pytest_icbench.stats.paired import estimate_ratio, fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, quantile
 from pytest_icbench.stats.sessions import MOST, Spread, change_half_width, estimate_change_of_level, estimate_spread
 
@@ -157,8 +157,7 @@ def decide_pairs(ratios: Sequence[float], allowance: Allowance, cases: int) -> D
     Raises:
         ValueError: there is no ratio, or one is not positive.
     """
-    ones = [1.0] * len(ratios)
-    ratio, level = factor(ratios, ones), factor(ratios, ones, confidence(cases))
+    ratio, level = estimate_ratio(ratios), estimate_ratio(ratios, confidence(cases))
     if level.low is None or level.high is None or ratio.low is None or ratio.high is None:
         return Decision("open", ratio, reason="few", more=fewest(cases) - len(ratios))
     outcome = _classify(level, allowance)
