@@ -8,8 +8,8 @@ from dataclasses import replace
 from time import monotonic
 
 from pytest_icbench.measure.measured_rig import MeasuredRig
-from pytest_icbench.model.cpu_state import of_readings
 from pytest_icbench.model.launch import Launch
+from pytest_icbench.model.placement import of_readings
 from pytest_icbench.stats.states import has_changed
 
 

@@ -14,8 +14,7 @@ from pytest_icbench.config.topology.reading import loads, read
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
-from pytest_icbench.model.endpoint import Address
-from pytest_icbench.model.endpoint_spec import EndpointSpec, default_endpoint_specs
+from pytest_icbench.model.endpoint import Address, EndpointSpec, default_endpoint_specs
 from pytest_icbench.model.load import Application
 
 #: Two pairs, one of them across two hosts.
