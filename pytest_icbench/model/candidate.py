@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Candidates: versions of anything in a case that are compared with their base, and what rigs then have in its place."""
+"""Candidates: versions of anything in a case that are compared with their base, and what they replace in a rig."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ FUNCTION = "function:"
 
 #: ``old`` is no choice of the user: a baseline's version, which the present one is measured beside.
 Kind = Literal["binary", "config", "mode", "lib", "sysctl", "api", "node", "image", "old"]
-#: Files of the kernel options (sysctl) that may be set: they decide neither over the rights of processes nor over memory that the session manages.
+#: Files of the kernel options (sysctl) that may be set: they decide neither over the rights of processes nor over
+#: memory that the session manages.
 SETTABLE = (
     r"/proc/sys/(net/(?!.*\.\.)[\w./-]+|kernel/(sched_\w+|numa_balancing\w*|timer_migration|(nmi_|soft)?watchdog)"
     r"|vm/(?!nr_|drop_caches|compact_memory|hugetlb)\w+)"

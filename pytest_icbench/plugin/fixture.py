@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from pytest_icbench.config import values
-from pytest_icbench.config.effective_settings import merge_settings, parse_overrides
+from pytest_icbench.config.options import merge_settings, parse_overrides
 from pytest_icbench.config.rates import parse_loads
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError

@@ -10,9 +10,8 @@ import pytest
 
 from pytest_icbench.config.candidates import check, parse
 from pytest_icbench.config.cases import check_configs, expand, parse_marker
-from pytest_icbench.config.options import Options
+from pytest_icbench.config.options import Options, check_candidates
 from pytest_icbench.config.switches import SwitchConfig
-from pytest_icbench.config.unused_options import check_candidates
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.candidate import Candidate, Replaced, candidate_key
