@@ -17,11 +17,11 @@ from random import Random
 
 from pytest_icbench.errors import Invalid, ProvisionError, WorkloadError
 from pytest_icbench.measure.case_progress import OnProgress, Phase
-from pytest_icbench.measure.comparing import Criteria, Series, fewest_comparing, why_stop_comparing
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, launch_estimate_s
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.measure.repetition import Strategy
 from pytest_icbench.measure.side import Side
+from pytest_icbench.measure.stopping import Criteria, Series, fewest_comparing, why_stop_comparing
 from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure
 from pytest_icbench.measure.summary.launch_states import split_by_state
 from pytest_icbench.measure.summary.summarize import Environment, Summary, summarize

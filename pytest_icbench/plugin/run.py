@@ -25,7 +25,7 @@ from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.journal import check_process
 from pytest_icbench.host.signals import SignalGuard
 from pytest_icbench.measure.case_progress import Progress
-from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.stopping import Allowances
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.codec import encode

@@ -25,8 +25,7 @@ from pytest_icbench.report.answer import as_lines
 from pytest_icbench.report.columns import shown_verdict
 from pytest_icbench.report.decisions import explain_saved
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.line import result_line
-from pytest_icbench.report.terminal_table import table
+from pytest_icbench.report.terminal_table import result_line, table
 from pytest_icbench.store.baselines import host_name, load, save
 from pytest_icbench.wording import counted, cut, printable, wrapped
 

@@ -14,8 +14,8 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.kinds.runs import measure_versions
 from pytest_icbench.measure import repetition, side_by_side
 from pytest_icbench.measure.case_progress import Progress
-from pytest_icbench.measure.comparing import Allowances, Criteria
 from pytest_icbench.measure.side import Side
+from pytest_icbench.measure.stopping import Allowances, Criteria
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparison import SideBySide

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.kinds.runs import estimate_s
 from pytest_icbench.kinds.startup.startup_run import startup_estimate_s
-from pytest_icbench.kinds.throughput.trains import TRAINS_S
+from pytest_icbench.kinds.throughput.throughput_run import TRAINS_S
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, comparison_estimate_s, launch_estimate_s
 from pytest_icbench.measure.soak import SOAK_S, soak_estimate_s
 from pytest_icbench.measure.stopping import fewest_launches

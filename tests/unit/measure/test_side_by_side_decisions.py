@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.stopping import Allowances
 from pytest_icbench.stats.verdict_rule import SESSION_ERROR, Allowance
 from tests.unit.paired_rigs import HIGHER, Model, compare, decided
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.display.chart import Figure
-from pytest_icbench.kinds.latency.percentile_charts import cdf_figures
+from pytest_icbench.kinds.latency.latency_charts import cdf_figures
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.load import Frames
