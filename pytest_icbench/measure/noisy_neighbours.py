@@ -2,8 +2,8 @@
 """Compares launches with a noisy neighbour with those without it. Pure.
 
 Both kinds run in turn on the same rig, so that the random effects of building a rig are the same for both. Which kind
-comes first changes from pair to pair. The ratio and its interval are those of ``stats.paired``, which assumes nothing
-else. A figure changed if its interval excludes 1. The intervals of a case share one error rate.
+comes first changes from pair to pair. The ratio and its interval are those of ``stats.intervals``, which assumes
+nothing else. A figure changed if its interval excludes 1. The intervals of a case share one error rate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pytest_icbench.model.figures import kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect, NoisyNeighbourUse
-from pytest_icbench.stats.paired import estimate_ratio, fewest_pairs
+from pytest_icbench.stats.intervals import estimate_ratio, fewest_pairs
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 
 #: The greatest probability that any figure of a case is said to change though none does: that of the gate.

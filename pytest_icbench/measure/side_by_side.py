@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares two versions side by side: launches them in pairs, each on two rigs that are built for it.
 
-``measure.comparing`` and ``stats.verdict_rule`` decide. A coin says for each pair which of the two is built last and
+``measure.stopping`` and ``stats.verdict_rule`` decide. A coin says for each pair which of the two is built last and
 launched first. A pair whose launches met the host in two states is left out. A rate that is "at least" shows a slower
 path, but not a slower switch that had time left. If both versions report the cycles that the switch spends on a frame,
 these may decide. With a separate allowance they are judged in addition to the rate.
@@ -22,11 +22,10 @@ from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.measure.repetition import Strategy
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.stopping import Criteria, Series, fewest_comparing, why_stop_comparing
-from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure
-from pytest_icbench.measure.summary.launch_states import split_by_state
+from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure, split_by_state
 from pytest_icbench.measure.summary.summarize import Environment, Summary, summarize
-from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.figures import BY_KIND
+from pytest_icbench.model.finding import SideBySide
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.settings import Settings

@@ -21,8 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.dependence import FEWEST_DECIDING, find_dependence
-from pytest_icbench.stats.drift import drift
+from pytest_icbench.stats.dependence import FEWEST_DECIDING, drift, find_dependence
 from pytest_icbench.stats.intervals import over_launches
 from pytest_icbench.stats.verdict_rule import Allowance, fewest, is_narrow
 

@@ -31,11 +31,18 @@ from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.gate_setup import check_stored
 from pytest_icbench.plugin.items import BENCHMARK, PUBLISHED, Benchmark, benchmarks, explain_unmatched, is_benchmark
 from pytest_icbench.plugin.outcomes import Outcomes, skip
+from pytest_icbench.plugin.plan import (
+    count_hosts,
+    estimates,
+    is_adaptive,
+    longest_s,
+    make_budget,
+    plan,
+    reason_lines,
+)
 from pytest_icbench.plugin.repeat import resume_command
 from pytest_icbench.plugin.run import Run, check_root
 from pytest_icbench.plugin.run_files import is_distributed, write_page
-from pytest_icbench.plugin.schedule.forecast import estimates
-from pytest_icbench.plugin.schedule.plan import count_hosts, is_adaptive, longest_s, make_budget, plan, reason_lines
 from pytest_icbench.plugin.terminal import CaseLines, write_results, write_summaries, write_troubles
 from pytest_icbench.plugin.third_party import find_unused_options
 from pytest_icbench.plugin.usage import describe_error, report_errors

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pytest_icbench.gate.baseline_comparison import compute_power_before
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.model.comparison import SideBySide
-from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.finding import Finding, SideBySide
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict

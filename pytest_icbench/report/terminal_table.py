@@ -8,6 +8,7 @@ from itertools import count
 from typing import NamedTuple
 
 from pytest_icbench.display.case_names import (
+    disambiguated,
     grouped,
     host_legend,
     hosts_apart,
@@ -22,7 +23,6 @@ from pytest_icbench.display.table import Cells, Column, In, grid, listing
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.columns import columns
-from pytest_icbench.report.disambiguate import disambiguated
 from pytest_icbench.report.notes import notes as all_notes
 from pytest_icbench.report.overview import REFERENCES, verdict_named
 from pytest_icbench.report.plain import with_plain

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Computes the interval of a figure over launches, in the order in which they ran. Pure.
+"""Computes the interval of a figure over launches, in the order in which they ran, and of a ratio over pairs. Pure.
 
 The estimate is the median over a case's launches. They need neither be normally distributed nor independent:
 
@@ -16,6 +16,14 @@ Shao and Tu, "The Jackknife and Bootstrap", 2.3), on logarithms, since such figu
 A sample seldom has the slowest possible launches, so the upper half-width is ``UPWARD`` times the lower one, a factor
 chosen by simulation. Both ends lie within the range of all samples.
 
+Two versions are launched in adjacent pairs (``estimate_ratio``). Within a pair the machine is the same for both, and
+the version that comes first changes from pair to pair. Suppose that one version is the other times a factor. Then the
+logarithm of a pair's ratio is distributed symmetrically around the logarithm of the factor, whatever the distribution
+of a launch is. Wilcoxon's signed ranks assume nothing else. The estimate is Hodges and Lehmann's, the median of the
+means of all two ratios (each with itself too), and the interval is the exact one of Tukey (Hollander, Wolfe and
+Chicken, "Nonparametric Statistical Methods", 3rd ed., 3.2 and 3.3), both on logarithms. Six pairs are the fewest with
+an interval of 95 %: the range of their ratios.
+
 ``benchmarks/validation`` shows the coverage by simulation, stopping rule included.
 """
 
@@ -24,14 +32,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from statistics import NormalDist
 
 from pytest_icbench.stats.dependence import widened, widening
-from pytest_icbench.stats.quantiles import CONFIDENCE, FEWEST_LAUNCHES, MOST, Estimate, median, student_quantile
+from pytest_icbench.stats.quantiles import (
+    CONFIDENCE,
+    FEWEST_LAUNCHES,
+    MOST,
+    Estimate,
+    deepest_rank,
+    median,
+    student_quantile,
+)
 
 #: The fewest units (rigs, rounds) that have a spread.
 FEWEST_UNITS = 3
 #: The upper half-width over the lower one of ``estimate_over_merged``.
 UPWARD = 1.3
+#: The most pairs with an exact distribution. With more, the normal approximation is as good.
+MOST_EXACT = 120
 
 
 def over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
@@ -137,3 +156,45 @@ def _weights(n: int, confidence: float) -> tuple[int, float] | None:
         return (rank, 0.0) if rank else None
     excess = (coverage - confidence) / (2 * math.comb(n, rank) / 2**n)
     return rank, (n - rank) * excess / (rank + (n - 2 * rank) * excess)
+
+
+def estimate_ratio(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """Returns now over before for adjacent pairs, by their ratios.
+
+    The estimate has no interval if there are too few pairs for the confidence (see ``fewest_pairs``).
+
+    Raises:
+        ValueError: there are no ratios, or one is not positive.
+    """
+    if not ratios or min(ratios) <= 0:
+        raise ValueError("a change needs pairs of positive values")
+    logs = [math.log(ratio) for ratio in ratios]
+    means = sorted((a + b) / 2 for place, a in enumerate(logs) for b in logs[place:])
+    ranked = signed_rank(len(logs), confidence)
+    if ranked is None:
+        return Estimate(math.exp(median(means)))
+    rank, coverage = ranked
+    return Estimate(math.exp(median(means)), math.exp(means[rank - 1]), math.exp(means[-rank]), coverage)
+
+
+@cache
+def signed_rank(n: int, confidence: float = CONFIDENCE) -> tuple[int, float] | None:
+    """Returns the rank k such that [k-th least, k-th greatest] of the n(n + 1)/2 means covers the centre.
+
+    Its coverage, returned too, is 1 - 2 P(T < k) with T Wilcoxon's statistic, exact up to ``MOST_EXACT`` pairs. None
+    when even the range (k = 1) covers less than ``confidence``.
+    """
+    total = n * (n + 1) // 2
+    if n > MOST_EXACT:
+        spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+        rank = math.floor(total / 2 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
+        return (rank, confidence) if rank >= 1 else None
+    counts = [1]  # of the subsets of 1 … n by their sum, from 0
+    for rank in range(1, n + 1):
+        counts = [a + b for a, b in zip(counts + [0] * rank, [0] * rank + counts, strict=True)]
+    return deepest_rank(counts, 2**n, confidence)
+
+
+def fewest_pairs(confidence: float) -> int:
+    """Returns the fewest pairs with an interval of this confidence: the range of n covers 1 - 2 / 2**n."""
+    return max(math.ceil(math.log2(2 / (1 - confidence)) - 1e-9), 1)

@@ -3,7 +3,7 @@
 
 Method 1, ``decide_pairs``: is the candidate slower than the base, both launched here? The unit is a pair of rebuilt
 rigs, which counts by its ratio of candidate to base. The test is Wilcoxon's signed-rank test of no change. Estimate and
-interval are Hodges and Lehmann's and Tukey's, from the same ranks (``stats.paired``). A coin for each pair decides
+interval are Hodges and Lehmann's and Tukey's, from the same ranks (``stats.intervals``). A coin for each pair decides
 which of the two is built last and launched first. Without a change, the two labels of a pair could be exchanged, so
 all patterns of signs are equally likely. The test is therefore exact whatever the host does: drift, states, heavy tails
 and dependent pairs change the sizes of the ratios, but never the signs. Rules that drop pairs or end the series may use
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
-from pytest_icbench.stats.paired import estimate_ratio, fewest_pairs
+from pytest_icbench.stats.intervals import estimate_ratio, fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, quantile
 from pytest_icbench.stats.sessions import MOST, Spread, change_half_width, estimate_change_of_level, estimate_spread
 

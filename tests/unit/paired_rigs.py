@@ -18,7 +18,7 @@ from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.stopping import Allowances, Criteria
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.finding import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings

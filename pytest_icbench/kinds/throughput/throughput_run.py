@@ -21,11 +21,10 @@ from pytest_icbench.measure.summary.summarize import Environment, Summary, bottl
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import Throughput
 from pytest_icbench.model.launch import Launch, Window
-from pytest_icbench.model.long_run import BackToBack
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.trials import SweepPoint
+from pytest_icbench.model.trials import BackToBack, SweepPoint
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import median
 

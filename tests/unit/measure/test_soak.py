@@ -14,8 +14,8 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.measure.launch.windows import WindowStream
 from pytest_icbench.measure.soak import MOST_EVENTS, MOST_WINDOWS, soak_settings, with_losses
 from pytest_icbench.model.launch import Launch, Window
-from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.trials import LossEvent
 from tests.measurements import measurement
 
 SECOND = 10**9

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.drift import FALSE_ALARMS, critical_score, drift
+from pytest_icbench.stats.dependence import FALSE_ALARMS, critical_score, drift
 
 
 def test_a_drift_is_found_with_its_slope() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.paired import MOST_EXACT, estimate_ratio, fewest_pairs, signed_rank
+from pytest_icbench.stats.intervals import MOST_EXACT, estimate_ratio, fewest_pairs, signed_rank
 from pytest_icbench.stats.quantiles import quotients
 
 POSITIVE = st.floats(1e-3, 1e9)

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The workers of pytest-xdist: one per host, all with the same package, and their results in the controller's run."""
+"""The workers of pytest-xdist: one per host, all with the same package, and their results in the controller's run.
+
+xdist leaves ssh to execnet, which calls it plainly and whose errors end pytest with a traceback. So ssh is made to ask
+for no password, and each host is asked first which package it has. Each worker is given one case at a time, if possible
+of the rig that it has; tests that are no benchmarks are handed out in xdist's order.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import shlex
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,15 +23,18 @@ from xdist.scheduler import LoadScheduling
 
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options
-from pytest_icbench.errors import UsageError
+from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.host_session import RUN_DIR
+from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.model.case_id import is_case, rig_group
+from pytest_icbench.model.text_files import read_bytes
 from pytest_icbench.plugin.run_files import RunFiles, hide_names
 from pytest_icbench.plugin.usage import REFUSAL, refuse_rounds, report_errors, usage_errors
-from pytest_icbench.plugin.xdist import ssh
 from pytest_icbench.store.run_directory import TestRecord
 from pytest_icbench.store.transfer import RunMerger
+from pytest_icbench.testbed.remote.connection import CONNECT_S, other_package
+from pytest_icbench.testbed.remote.ssh_command import OPTIONS, SSH_FAILED, explain
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from pytest_icbench.version import package_version
 
@@ -35,6 +46,18 @@ if TYPE_CHECKING:
 _USAGE = re.compile(r"^[\w.]*UsageError: (.+)\Z", re.MULTILINE | re.DOTALL)
 #: A worker runs a test once it knows the next one: two tests keep it busy, and the rest stays free for other workers.
 _AHEAD = 2
+#: A lost worker is replaced if ssh reaches its host again within this time.
+PATIENCE_S = 5.0
+#: The shell's exit status if there is no such Python.
+_NO_PYTHON = 127
+#: The beginning of the answer: the output of a shell can come before it.
+_ANSWER = "icbench-package "
+_ASK = (
+    "import sys; sys.path[:] = [part for part in sys.path if part]; "
+    f"from pytest_icbench.version import package_version; print('{_ANSWER}' + package_version())"
+)
+_PYTHON_ERROR = re.compile(r"\w+Error: ")
+_NO_TESTS = ("venv", "node_modules", "build", "dist", "__pycache__")
 
 
 def _specs(config: pytest.Config) -> list[str]:
@@ -59,11 +82,7 @@ def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
     if option.maxworkerrestart is not None or option.dist != "load":
         return True
     specs = _specs(config)
-    if (
-        len(specs) < 2
-        or not any("ssh=" in spec for spec in specs)
-        or not (given or ssh.lead_to_benchmarks(config.args))
-    ):
+    if len(specs) < 2 or not any("ssh=" in spec for spec in specs) or not (given or lead_to_benchmarks(config.args)):
         return True
     option.maxworkerrestart = "0"
     return False
@@ -87,9 +106,9 @@ def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> bool
     for option, word in pairwise(words):
         if option in files and Path(word).exists():
             raise UsageError(f"{option} {word}: xdist takes a separate word for a test to copy: {option}={word}")
-    if not (given or ssh.lead_to_benchmarks(config.args)):
+    if not (given or lead_to_benchmarks(config.args)):
         return False
-    ssh.prepare(specs)
+    check_hosts(specs)
     return True
 
 
@@ -270,7 +289,7 @@ class ControllerHooks:
             raise pytest.UsageError(reason)
         if not (error and self._benchmarks and self._replaces):
             return
-        if (reason := ssh.explain_unreachable(node.gateway.spec)) is not None:
+        if (reason := explain_unreachable(node.gateway.spec)) is not None:
             pytest.exit(reason)
 
     @pytest.hookimpl(tryfirst=True)
@@ -401,3 +420,86 @@ class HostScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no type
 def _largest(groups: Sequence[list[int]]) -> list[int]:
     """Returns the group with most tests; of equal ones the first."""
     return max(groups, key=lambda indexes: (len(indexes), -indexes[0]))
+
+
+def lead_to_benchmarks(arguments: Iterable[str]) -> bool:
+    """Whether pytest's arguments lead to benchmarks, as far as a controller, which collects nothing, can tell.
+
+    The ssh of other workers is left alone: it may ask for a password.
+    """
+    return any(
+        "icbench" in argument or any(b"icbench" in _read(file) for file in _sources(argument)) for argument in arguments
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except (OSError, ValueError):  # no source, so pytest does not read it either
+        return b""
+
+
+def _sources(argument: str) -> Iterator[Path]:
+    path = Path(argument.partition("::")[0])
+    if path.is_file():
+        yield path
+    for directory, below, names in os.walk(path):
+        below[:] = [name for name in below if not name.startswith(".") and name not in _NO_TESTS]
+        yield from (Path(directory, name) for name in names if name.endswith(".py"))
+
+
+def check_hosts(specs: Sequence[Any]) -> None:
+    """Makes execnet's ssh ask for no password, and checks the package of every host.
+
+    Args:
+        specs: the specifications of xdist's workers.
+
+    Raises:
+        UsageError: a host does not answer or has another package. The sentence names the worker, and nothing has been
+            copied to any host.
+    """
+    reached = [spec for spec in specs if spec.ssh]
+    for spec in reached:
+        spec.ssh = " ".join([*OPTIONS, spec.ssh])  # execnet splits it
+    asked = [spec for spec in reached if not spec.via]  # from here
+    with ThreadPoolExecutor(max(len(asked), 1)) as pool:
+        for answer in [pool.submit(ask, spec) for spec in asked]:
+            answer.result()
+
+
+def ask(spec: Any) -> None:
+    """Checks a worker's host. Raises UsageError if ssh does not reach its Python, or that has another package."""
+    words = [*(["-F", spec.ssh_config] if spec.ssh_config else []), *spec.ssh.split()]
+    python = spec.python or "python"
+    try:
+        done = run(["ssh", *words, f"{python} -c {shlex.quote(_ASK)}"], timeout_s=CONNECT_S, check=False)
+    except ProvisionError:  # it would name the host
+        raise _no_way(spec, f"ssh has not got there within {CONNECT_S:g} s: see that it does by hand") from None
+    if done.returncode == SSH_FAILED:
+        raise _no_way(spec, explain(done.stderr))
+    if done.returncode == _NO_PYTHON:
+        raise _no_way(spec, "it has no such Python: name one there with //python=PATH in its --tx")
+    theirs = next((line.removeprefix(_ANSWER) for line in done.stdout.splitlines() if line.startswith(_ANSWER)), None)
+    last = (done.stderr.strip().splitlines() or [""])[-1]
+    why = last if _PYTHON_ERROR.match(last) else "no answer"  # the output of a shell can have the host's name
+    if (sentence := other_package(theirs, why, "the Python of --tx")) is not None:
+        raise UsageError(f"worker {spec.id}: {sentence}")
+
+
+def _no_way(spec: Any, why: str) -> UsageError:
+    return UsageError(f"worker {spec.id}: no connection to its host: {why}")
+
+
+def explain_unreachable(spec: Any) -> str | None:
+    """Returns why ssh does not reach a worker's host within ``PATIENCE_S``; None if it does, or ssh is not used."""
+    if not spec.ssh or spec.via:
+        return None
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            ask(spec)
+            return None
+        except UsageError as error:
+            if time.monotonic() >= deadline:
+                return str(error)
+        time.sleep(1.0)
