@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from pytest_icbench.gate.entry import MOST_SESSIONS, Baseline, Entry, Levels, make_entry
+from pytest_icbench.gate.entry import Baseline, Entry, Levels, make_entry
 from pytest_icbench.gate.limits import estimate_effort, explain_few_samples
 from pytest_icbench.gate.margins import FigureAllowance, Margins
 from pytest_icbench.model import comparability
@@ -26,7 +26,15 @@ from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
 from pytest_icbench.stats.sessions import estimate_spread
-from pytest_icbench.stats.verdict_rule import ENOUGH_SESSIONS, Allowance, Outcome, Power, decide_session, session_power
+from pytest_icbench.stats.verdict_rule import (
+    ENOUGH_SESSIONS,
+    MOST_SESSIONS,
+    Allowance,
+    Outcome,
+    Power,
+    decide_session,
+    session_power,
+)
 
 #: Notes on the figure that decides.
 _PATH_FELL = "the path carries less, whatever limits it"

@@ -16,10 +16,8 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import median
 from pytest_icbench.stats.sessions import estimate_spread
 from pytest_icbench.stats.states import same_state
-from pytest_icbench.stats.verdict_rule import FEWEST_SESSIONS
+from pytest_icbench.stats.verdict_rule import FEWEST_SESSIONS, MOST_SESSIONS
 
-#: The most sessions of a case that a baseline keeps: one more replaces the oldest.
-MOST_SESSIONS = 20
 #: Conditions that a baseline keeps: settings of the machine. All others change from moment to moment.
 KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")
 #: A cost of each frame: it is multiplied by the reference link's rate instead of divided by it.

@@ -45,6 +45,9 @@ POWER, WEAK_LOSS, WEAK_POWER = 0.9, 0.1, 0.5
 FEWEST_SESSIONS = 3
 #: Sessions that are advised: Student's quantile for a session of five cases is 16 with three of them, and 6 with five.
 ENOUGH_SESSIONS = 5
+#: The most sessions of a case that a baseline keeps: one more replaces the oldest. The standard error of their spread
+#: is then 16 % of it, 1 / sqrt(2 · 19).
+MOST_SESSIONS = 20
 #: The most degrees of freedom of Student's interval over sessions. It keeps ``SESSION_ERROR`` even if the sessions'
 #: levels have the tails of Student's three degrees, last until the retest, and differ from the control's. By simulation
 #: of 5, 10 and 20 sessions (``benchmarks/validation``): 0.3, 0.8 and 0.6 %; without it up to 1.5 %.
