@@ -16,8 +16,8 @@ from typing import Any
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.gate.baseline_comparison import BaselineComparison
 from pytest_icbench.gate.limits import Limit, applies, find
-from pytest_icbench.model.disturbed import TOO_DISTURBED, disturbance, too_disturbed, unfit
 from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.fitness import TOO_DISTURBED, disturbance, too_disturbed, unfit
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict
 from pytest_icbench.stats.quantiles import Estimate

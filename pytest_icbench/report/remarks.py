@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_icbench.display.case_names import percentiles, short
 from pytest_icbench.kinds.latency.latency_columns import floor
-from pytest_icbench.model import disturbed
+from pytest_icbench.model import fitness
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.measurement import Measurement
@@ -66,7 +66,7 @@ def dependence(result: Result) -> str:
 
 def disturbance(result: Result) -> str:
     """Returns how many launches were disturbed, and by what; empty if the verdict's sentence says so already."""
-    reported = disturbed.disturbance(result)
+    reported = fitness.disturbance(result)
     return "" if result.verdict in NOTABLE and reported in (result.reason or "") else reported
 
 
