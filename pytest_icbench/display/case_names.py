@@ -107,6 +107,11 @@ def traffic(result: Result) -> Traffic:
     )
 
 
+def without_rate(result: Result) -> Traffic:
+    """Returns a result's traffic at any rate."""
+    return traffic(result)._replace(rate="")
+
+
 def have_two_sizes(results: Iterable[Result]) -> bool:
     """Whether frames have two sizes: then the first screen has both, and a line would have two points."""
     return len({traffic(result).packet_size for result in results}) == 2

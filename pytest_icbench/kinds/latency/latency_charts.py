@@ -19,6 +19,7 @@ from pytest_icbench.display.case_names import (
     times,
     traffic,
     without_length,
+    without_rate,
 )
 from pytest_icbench.display.chart import (
     CASE,
@@ -158,7 +159,7 @@ def one_time(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     several = covered(results)
     figures = []
     for place, group in enumerate(grouped(times, lambda item: traffic(item)._replace(packet_size=0)).values()):
-        if len({traffic(result).packet_size for result in group}) > 1 or _without_rate(group[0]) in several:
+        if len({traffic(result).packet_size for result in group}) > 1 or without_rate(group[0]) in several:
             continue
         key, y = traffic(group[0]), Column("rtt", "median RTT, µs")
         rows = [point for result in group if (point := _time(result, float(key.packet_size))) is not None]
@@ -199,7 +200,7 @@ def delay_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
     times = of_kind(results, Latency)
     carried = _carried(results)
     figures = []
-    for place, (key, group) in enumerate(grouped(times, _without_rate).items()):
+    for place, (key, group) in enumerate(grouped(times, without_rate).items()):
         rows = tuple(sorted(filter(None, (_load_row(result, carried) for result in group)), key=lambda row: row[1:3]))
         if len({row[2] for row in rows}) < 2:
             continue
@@ -222,12 +223,8 @@ def covered(results: Sequence[Result]) -> set[Traffic]:
     loads: dict[Traffic, set[float]] = {}
     for result in of_kind(results, Latency):
         if (load := _load(result)) is not None:
-            loads.setdefault(_without_rate(result), set()).add(load)
+            loads.setdefault(without_rate(result), set()).add(load)
     return {key for key, values in loads.items() if len(values) > 1}
-
-
-def _without_rate(result: Result) -> Traffic:
-    return traffic(result)._replace(rate="")
 
 
 def _load(result: Result) -> float | None:
@@ -247,7 +244,7 @@ def _carried(results: Sequence[Result]) -> dict[tuple[str, Traffic], float]:
             known.append(number(result, result.frames.throughput_pps))
         for pps in known:
             if pps:
-                key = path_of(result), _without_rate(result)
+                key = path_of(result), without_rate(result)
                 carried[key] = max(carried.get(key, 0.0), float(pps))
     return carried
 
@@ -256,7 +253,7 @@ def _load_row(result: Result, carried: dict[tuple[str, Traffic], float]) -> tupl
     p50, load = number(result, result.round_trips.rtt_p50_ns), _load(result)
     if p50 is None or not load:
         return None
-    edge = carried.get((path_of(result), _without_rate(result)))
+    edge = carried.get((path_of(result), without_rate(result)))
     times = [scaled(value, 1e-3) for value in (p50, p50.low, p50.high, result.round_trips.rtt_p99_ns)]
     return result.case, path_of(result), _mega(load), *times, None if edge is None else _mega(edge)
 
