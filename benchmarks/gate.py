@@ -21,7 +21,6 @@ sys.path.append(str(Path(__file__).parents[1]))
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.entry import Entry, Figure, make_entry
 from pytest_icbench.gate.judge import Policy, judge
-from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames
@@ -29,6 +28,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import MIN_FRAME_BYTES, Traffic
 from pytest_icbench.stats.intervals import over_launches
 from pytest_icbench.store.baselines import load, save
+from pytest_icbench.store.thresholds import parse
 from tests.measurements import measurement
 
 CASES = 5000

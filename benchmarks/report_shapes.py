@@ -13,8 +13,8 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1]))
 
 from pytest_icbench.display.chart import Figure
-from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.registry import Content, section_charts
+from pytest_icbench.report.html import parts
 from pytest_icbench.report.html.compare import PlainSection, plain_page
 from pytest_icbench.report.html.parts import text
 from tests.shapes import SHAPES, Shape
@@ -46,8 +46,8 @@ def page() -> str:
 
 def main() -> int:
     """Writes the page. The exit code is 1 without the library of charts."""
-    if not vega.available():
-        print(vega.MISSING)
+    if not parts.charts_available():
+        print(parts.MISSING)
         return 1
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "shapes.html")
     path.write_text(page(), encoding="utf-8")

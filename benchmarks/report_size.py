@@ -26,8 +26,8 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.series import windows_of
+from pytest_icbench.report.html import parts
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from pytest_icbench.store.run_directory import TestRecord
@@ -158,7 +158,7 @@ def main() -> int:
         collected = timed("collection, a whole pytest process", lambda: collect(directory, number))
         page, tests = Page(), list[TestRecord]()
         tests.extend(fill(page, cases(number)))
-        timed("Vega's script", vega.script)
+        timed("Vega's script", parts.chart_script)
         path = Path(sys.argv[2]) if len(sys.argv) > 2 else directory / "report.html"
         written = timed(f"report of {len(tests)} cases", lambda: write_html(path, page, tests))
         size = path.stat().st_size

@@ -27,20 +27,18 @@ from docs_tables import application_table, fixture, traits
 from pytest_icbench import api
 from pytest_icbench.config.axis import GROUPS
 from pytest_icbench.config.option_table import INI_ONLY, TABLE
-from pytest_icbench.config.topology.fields import Table
+from pytest_icbench.config.topology.reading import Table
 from pytest_icbench.driver.switch.protocol import ForwardingBehaviour, read_behaviour
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.rights import GRANTS
-from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.figures import KINDS, Application, FrameFigures, Latency, Search, Startup, Throughput
-from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.finding import Finding, SideBySide
 from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
 from pytest_icbench.model.launch import EndpointWork, Launch, PairCounts, PairResult, SwitchPort, Window
-from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect
 from pytest_icbench.model.trace import LoadChange
-from pytest_icbench.model.trials import SearchLog, SweepPoint, Trial
+from pytest_icbench.model.trials import BackToBack, LossEvent, SearchLog, SweepPoint, Trial
 from pytest_icbench.store.history_file import Entry
 from pytest_icbench.store.run_directory import ResultPlace, RunInfo, TestRecord
 

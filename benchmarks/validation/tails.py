@@ -7,9 +7,8 @@ import math
 from collections.abc import Sequence
 from random import Random
 
-from pytest_icbench.stats.intervals import over_launches
+from pytest_icbench.stats.intervals import estimate_over_merged, over_launches
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.student import estimate_over_merged
 
 #: Round trips of a launch, the share of them in the tail, and the least and the mean length of it, in microseconds.
 SAMPLES, TAIL = 1000, 0.05

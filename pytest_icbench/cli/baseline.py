@@ -15,8 +15,7 @@ from typing import Any
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Baseline, Entry, make_entry
-from pytest_icbench.gate.thresholds import Thresholds, load
-from pytest_icbench.gate.waivers import Waiver, parse_day
+from pytest_icbench.gate.judge import Waiver
 from pytest_icbench.model import comparability
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict
@@ -25,6 +24,7 @@ from pytest_icbench.report.markdown import compare_markdown
 from pytest_icbench.report.side_comparison import WIDTH, compare_sides
 from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import read_measurements, read_source, save
+from pytest_icbench.store.thresholds import Thresholds, load
 from pytest_icbench.wording import printable
 
 #: The default paths, relative to the current directory. Pytest's defaults are the same below its root directory.
@@ -127,7 +127,7 @@ def waive_command(arguments: argparse.Namespace) -> int:
         return 0
     if not (arguments.reason or "").strip() or not arguments.until:
         raise UsageError("waive: a waiver needs --reason TEXT and --until DATE")
-    day = parse_day(arguments.until, "waive: --until")
+    day = waiver_file.parse_day(arguments.until, "waive: --until")
     if day < today:
         raise UsageError(f"waive: --until: {day} has passed; give a day to come")
     added = Waiver(arguments.case, arguments.reason.strip(), day.isoformat())

@@ -14,15 +14,15 @@ from typing import Any
 from pytest_icbench.cli.baseline import BASELINES
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.baseline_comparison import compute_power
 from pytest_icbench.gate.entry import Entry, newest
 from pytest_icbench.gate.margins import MAIN, Margins
-from pytest_icbench.gate.precheck import collect_levels, compute_power
-from pytest_icbench.gate.thresholds import Thresholds, load
 from pytest_icbench.model.measurement import CYCLES
-from pytest_icbench.stats.decision import ENOUGH_SESSIONS
 from pytest_icbench.stats.sessions import estimate_spread
+from pytest_icbench.stats.verdict_rule import ENOUGH_SESSIONS
 from pytest_icbench.store.baselines import host_name, known_names, put
 from pytest_icbench.store.baselines import load as load_baseline
+from pytest_icbench.store.thresholds import Thresholds, load
 from pytest_icbench.wording import percent, plain_name, printable
 
 
@@ -109,7 +109,7 @@ def _sessions(entry: Entry, cases: int, thresholds: Thresholds) -> list[str]:
 def _power(entry: Entry, name: str, cases: int, margins: Margins) -> str:
     """Returns the spread of sessions and the loss that is detected; empty if a figure has too few sessions."""
     allowed = margins.for_cycles() if name == CYCLES else margins.of(entry.dimension)[0]
-    sides = collect_levels(name, entry, entry.distance_ns)
+    sides = entry.collect_levels(name, entry.distance_ns)
     spreads = [percent(spread.deviation) for levels in sides if (spread := estimate_spread(levels)) is not None]
     if not spreads:
         return ""

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_icbench.cli.scenarios import packaged_scenarios
 from pytest_icbench.errors import IcbenchError, ProvisionError, UsageError
-from pytest_icbench.gate.bisection import BisectionResult, first_worse
 from pytest_icbench.host.process import run as run_command
 from pytest_icbench.model.text_files import read_text
 from pytest_icbench.model.verdict import EXIT_STATUS
@@ -21,6 +20,20 @@ from pytest_icbench.wording import counted, printable
 BUILD_S, LIST_S = 7200.0, 60.0
 #: The name of the version that is compared.
 CANDIDATE = "candidate"
+
+
+class BisectionResult(NamedTuple):
+    """The result of a bisection: the change came after version ``good``, at the latest with ``bad``.
+
+    Attributes:
+        good: index of the last version that is not slower; -1 for the one before the first.
+        bad: index of the first slower version.
+        undecided: indexes between both whose measurement decided nothing.
+    """
+
+    good: int
+    bad: int
+    undecided: tuple[int, ...] = ()
 
 
 def add_to(commands: Any) -> None:
@@ -72,6 +85,28 @@ def run(arguments: argparse.Namespace) -> int:
     for line in sentences(first_worse(len(versions), is_worse), arguments.before, versions):
         print(printable(f"icbench: {line}"))
     return 0
+
+
+def first_worse(versions: int, is_worse: Callable[[int], bool | None]) -> BisectionResult:
+    """Returns where a series of versions became slower, by bisection.
+
+    Args:
+        versions: their number, at least 1. The last one is known to be slower than the one before the first.
+        is_worse: whether the version at an index is slower; None if undecided, and the next versions are tried.
+    """
+    good, bad = -1, versions - 1
+    undecided: set[int] = set()
+    while candidates := [index for index in range(good + 1, bad) if index not in undecided]:
+        middle = (good + bad) / 2
+        index = min(candidates, key=lambda candidate: abs(candidate - middle))
+        worse = is_worse(index)
+        if worse is None:
+            undecided.add(index)
+        elif worse:
+            bad = index
+        else:
+            good = index
+    return BisectionResult(good, bad, tuple(sorted(index for index in undecided if good < index < bad)))
 
 
 def sentences(bisected: BisectionResult, before: str, versions: Sequence[str]) -> list[str]:

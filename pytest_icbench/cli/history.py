@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.config import values
-from pytest_icbench.gate.precheck import GAP_S
 from pytest_icbench.report.trends import Change, Trend, trends
 from pytest_icbench.stats.change_points import LEAST_EFFECT
 from pytest_icbench.store import history_file
@@ -111,7 +110,7 @@ def _change(change: Change, figure: str) -> str:
     if change.version_before != change.version_after:
         text += f", version {change.version_before or 'unknown'} to {change.version_after or 'unknown'}"
     text += f"; between runs {change.run_before} and {change.run_after}"
-    if change.apart_s > GAP_S:
+    if change.apart_s > history_file.GAP_S:
         text += f", {change.apart_s / 86400:.0f} days apart"
     return printable(text)
 

@@ -22,13 +22,15 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.baseline_comparison import Comparer
-from pytest_icbench.gate.judge import rejudge
+from pytest_icbench.gate.baseline_comparison import Comparer, compare_with_base
+from pytest_icbench.gate.judge import judge
+from pytest_icbench.gate.limits import Limit
+from pytest_icbench.gate.margins import Margins
 from pytest_icbench.kinds.runs import differences, recomputed
-from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
-from pytest_icbench.model.verdict import DEFAULT_FAILING
+from pytest_icbench.model.verdict import DEFAULT_FAILING, Verdict
 from pytest_icbench.plugin.html import HtmlHooks
 from pytest_icbench.report.answer import as_lines
 from pytest_icbench.report.figure.series import Windows, windows_of
@@ -107,20 +109,32 @@ def _rejudge(
 ) -> Measurement:
     """Returns a measurement with a verdict by the limits and margins that are stored for it.
 
+    INVALID stays. Waivers depend on the day, so the recorded one is kept.
+
     Args:
         again: tests and cases whose earlier result required a retest; this case is added if it requires one.
     """
     recorded, place = stored.measurement, stored.place
-    if place is not None and place.limits is not None:  # else it was not judged
-        key = stored.test, recorded.case
-        retest = key in again
-        if any(finding.retest for finding in recorded.findings):
-            again.add(key)
-        base = _base_of(run, stored)
-        measurement = rejudge(measurement, place.limits, place.margins, comparer, base, retest=retest)
-        if base is None and recorded.side_by_side is not None:  # no result of the old version is stored
-            measurement = replace(measurement, treatment_changes=recorded.treatment_changes)
-    return replace(measurement, waiver=recorded.waiver)
+    if place is None or place.limits is None:  # it was not judged
+        return replace(measurement, waiver=recorded.waiver)
+    key = stored.test, recorded.case
+    retest = key in again
+    if any(finding.retest for finding in recorded.findings):
+        again.add(key)
+    if measurement.verdict == Verdict.INVALID:
+        return replace(measurement, waiver=recorded.waiver)
+    margins = Margins({key: (float(value), str(source)) for key, (value, source) in place.margins.items()})
+    base = _base_of(run, stored)
+    if measurement.side_by_side is not None:  # the base stands in for the baseline
+        of = comparer.baseline.name if retest and comparer is not None else None
+        against = compare_with_base(measurement, base, margins, of)
+    else:
+        against = None if comparer is None else comparer.compare(measurement, margins, retest=retest)
+    judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in place.limits], against=against)
+    judged = replace(measurement, **judgement.fields())
+    if base is None and recorded.side_by_side is not None:  # no result of the old version is stored
+        judged = replace(judged, treatment_changes=recorded.treatment_changes)
+    return replace(judged, waiver=recorded.waiver)
 
 
 def _base_of(run: StoredRun, stored: StoredResult) -> Measurement | None:

@@ -19,9 +19,8 @@ from pytest_icbench.config.switches import DEFAULT_MODE, explain_mode
 from pytest_icbench.config.values import file_mode, mode_of, program
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml
-from pytest_icbench.model.candidate import FUNCTION, HOST, WORKLOAD, Candidate, Kind
+from pytest_icbench.model.candidate import FUNCTION, HOST, SETTABLE, WORKLOAD, Candidate, Kind, file_of
 from pytest_icbench.model.case import APIS
-from pytest_icbench.model.kernel_option import SETTABLE, file_of
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.wording import alternatives, suggestion
 

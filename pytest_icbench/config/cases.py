@@ -11,11 +11,9 @@ from typing import Any, Literal
 from pytest_icbench.config import candidates, values
 from pytest_icbench.config.axes import Axes
 from pytest_icbench.config.capabilities import check_reach, select_socket_ports, select_supported
-from pytest_icbench.config.effective_settings import NAMES, parse_overrides
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
-from pytest_icbench.config.options import Options
+from pytest_icbench.config.options import NAMES, Options, parse_overrides
 from pytest_icbench.config.ranges import parse_words
-from pytest_icbench.config.startups import LINK, startup_arguments, startup_cases
 from pytest_icbench.config.switches import (
     Catalogue,
     SwitchConfig,
@@ -29,8 +27,9 @@ from pytest_icbench.config.switches import (
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import APPLICATION_API, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.cpu_allocation import percents, side_by_side
-from pytest_icbench.model.load import Application, Frames
+from pytest_icbench.model.load import Application, Frames, Startup
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.startup import FORK
 from pytest_icbench.model.subscribers import misfit, with_active
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.wording import suggestion
@@ -39,6 +38,8 @@ from pytest_icbench.wording import suggestion
 MAX_COMPARISONS = 1000
 #: Addresses of functions have a byte for the pair.
 MOST_FUNCTIONS = 254
+#: Each container gets a veth pair, and no switch is measured.
+LINK = "veth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,3 +453,28 @@ def _count_functions(
         what = "CPU shares and quotas are" if counts else f"'{function}' is"
         raise UsageError(f"{where}: {what} for functions side by side: leave out chain")
     return named if named > 1 else next(iter(counts), None)
+
+
+def startup_arguments(named: Iterable[str], where: str) -> dict[str, Any]:
+    """Returns the arguments of a marker that follow from ``startup``.
+
+    Args:
+        named: the names of the given arguments, without settings. Raises UsageError for any but ``startup``.
+    """
+    if others := [name for name in named if name != "startup"]:
+        raise UsageError(f"{where}: start-up creates containers and sends no traffic; leave out {', '.join(others)}")
+    return {"dimension": "startup", "switch": (LINK,)}
+
+
+def startup_cases(labels: Iterable[str]) -> list[Case]:
+    """Returns the cases of crowds."""
+    return [Case(switch=LINK, load=Startup(label), dimension="startup") for label in dict.fromkeys(labels)]
+
+
+def check_startup_kinds(cases: Iterable[Case], kinds: Iterable[str]) -> None:
+    """Raises UsageError for containers of a kind that is not among ``kinds``."""
+    known = (*kinds, FORK)
+    for case in cases:
+        crowd = case.load.crowd
+        if crowd is not None and crowd.kind not in known:
+            raise UsageError(f"start-up: there is no kind of node '{crowd.kind}'{suggestion(crowd.kind, known)}")

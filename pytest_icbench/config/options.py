@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads the command line and the ini file into frozen ``Options``.
+"""Reads the command line and the ini file into frozen ``Options``, and merges them into the ``Settings`` of a case.
 
 The same order holds for all options: the command line wins over the ini file, the ini file over a scenario (its marker,
 then the arguments of a call), and a scenario over the default.
@@ -8,7 +8,7 @@ then the arguments of a call), and a scenario over the default.
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,17 +18,34 @@ import pytest
 from pytest_icbench.config import candidates
 from pytest_icbench.config.axes import explain_burst
 from pytest_icbench.config.axis import Row, rows
-from pytest_icbench.config.declaration import find_text
-from pytest_icbench.config.option_table import Options
+from pytest_icbench.config.option_table import TABLE, Options, find_text
 from pytest_icbench.config.topology.reading import read as read_topology
+from pytest_icbench.config.values import as_text
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml
+from pytest_icbench.model.case import GROUPS, Case
+from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
 from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.model.uplink import name_of
+from pytest_icbench.wording import suggestion
 
 Raw = Callable[[Row], "tuple[str, str] | None"]
 
-__all__ = ["Options", "check_directories", "from_config", "read"]
+__all__ = [
+    "NAMES",
+    "Options",
+    "check_candidates",
+    "check_directories",
+    "find_unused",
+    "from_config",
+    "merge_settings",
+    "parse_overrides",
+    "read",
+]
+_Cases = Sequence[Case]
+_ROWS = {row.name: row for row in TABLE if row.setting}
+#: Names that a marker and a call take: the options' names with underscores.
+NAMES = tuple(_ROWS)
 
 
 def _read_tables(files: Mapping[str, Path], where: str, _base: Path) -> Mapping[str, TomlFile]:
@@ -133,3 +150,93 @@ def _check_directory(path: Path, where: str) -> None:
     mode = _mode(path, where)
     if mode and not stat.S_ISDIR(mode):
         raise UsageError(f"{where}: {path} is not a directory")
+
+
+def check_candidates(options: Options, cases: _Cases) -> None:
+    """Raises UsageError for a candidate that no selected case is compared with: the run would decide nothing on it."""
+    switches = dict.fromkeys(case.switch for case in cases)
+    for candidate in options.candidate:
+        if not cases or any(map(candidate.concerns, cases)):
+            continue
+        remedy = f"is of {candidate.target} (they are of {', '.join(switches)}): select one (--icbench-switch"
+        remedy += f" {candidate.target})"
+        if candidate.everywhere:
+            remedy = "sends frames of the workload: select one that does"
+        if candidate.component is not None:
+            remedy = "has a network function: give --icbench-function"
+        raise UsageError(f"--icbench-candidate: no selected case {remedy}, or leave {candidate.key} out")
+
+
+def find_unused(options: Options, cases: _Cases, components: Collection[str] = ()) -> list[str]:
+    """Returns a sentence for each option that changes nothing for the selected cases.
+
+    Args:
+        components: names of the components that have a network function of the cases.
+    """
+    if not cases:
+        return []
+    switches = {case.switch for case in cases}
+    found = [
+        f"{row.option} has no effect: {row.applies.reason}"
+        for row in rows(Options)
+        if row.applies is not None and getattr(options, row.field) and not any(map(row.applies.to, cases))
+    ]
+    names = [word.partition(":")[0] for word in options.switch]
+    for option, given, known, more in (
+        ("switch", names, switches, ": it selects among tests' switches"),
+        ("binary", options.binaries, {*switches, *components}, ""),
+        ("switch-config", options.switch_config, switches, ""),
+    ):
+        for name in given:
+            if name not in GROUPS and name not in known:
+                found.append(f"--icbench-{option} {name} has no effect: no selected case is of {name}{more}")
+    return found
+
+
+def parse_overrides(named: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Returns the settings that a marker or a call gives, by their names in ``Settings``.
+
+    Args:
+        named: values by the names of options; None stands for a setting that is not given.
+        where: the beginning of a message.
+
+    Raises:
+        UsageError: a name is unknown or a value is bad.
+    """
+    overrides: dict[str, Any] = {}
+    for name, value in named.items():
+        row = _ROWS.get(name)
+        if row is None:
+            raise UsageError(f"{where}: there is no setting '{name}'{suggestion(name, NAMES)}")
+        if value is not None:
+            overrides[row.setting] = row.parse(as_text(value, f"{where}: {name}"), f"{where}: {name}")
+    return MappingProxyType(overrides)
+
+
+def merge_settings(options: Options, marker: Mapping[str, Any], call: Mapping[str, Any], where: str) -> Settings:
+    """Returns the settings of one measurement.
+
+    The order of precedence is: the user's settings, the call's, the marker's, the defaults.
+
+    Args:
+        marker: the marker's settings by their names in ``Settings``.
+        call: the call's settings, likewise.
+        where: the beginning of a message.
+
+    Raises:
+        UsageError: the settings contradict each other.
+    """
+    merged = {**marker, **call, **options.settings}
+    protocol = merged.pop("protocol", None)
+    adaptive: dict[str, Any] = {}
+    if protocol is None and not merged.keys() & {"warmup_s", "skip_s", "keep_s"}:
+        adaptive = {"warmup_s": LEAST_WARMUP_S, "max_warmup_s": MOST_WARMUP_S}
+    if "max_duration_s" in merged:  # a search has its own limit unless one is given
+        merged["search_time_s"] = merged["max_duration_s"]
+    try:
+        base = Settings(**adaptive, ring=options.ring, debug=options.debug, rebuild=options.rebuild)
+        if protocol is not None:
+            base = base.with_protocol(protocol)
+        return Settings(**{**base.to_dict(), **merged})
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None

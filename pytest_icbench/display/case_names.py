@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
@@ -104,6 +105,11 @@ def traffic(result: Result) -> Traffic:
         point.load.comparable,
         point.load.PAIRED,
     )
+
+
+def without_rate(result: Result) -> Traffic:
+    """Returns a result's traffic at any rate."""
+    return traffic(result)._replace(rate="")
 
 
 def have_two_sizes(results: Iterable[Result]) -> bool:
@@ -349,3 +355,66 @@ def _has_parts(case: str) -> bool:
 def label(case: str, left_out: str) -> str:
     """Returns an id without the given end."""
     return printable(case.removesuffix(left_out))
+
+
+def disambiguated(results: Sequence[Result]) -> list[Result]:
+    """Returns the results; those with equal names have ``apart``.
+
+    A chart has one value for each series and place, and results with equal names would become a zigzag.
+    An axis in which two results of a path differ is named in all results of the path, so that its lines are not broken.
+    Results without such an axis are numbered, from the second one on.
+    """
+    axes: dict[tuple[str, str, str], dict[str, None]] = {}
+    for group in grouped(results, _place).values():
+        facts = [_facts(result) for result in group]
+        names = [name for name in dict.fromkeys(name for known in facts for name in known) if _differ(facts, name)]
+        if names:
+            axes.setdefault(_line(group[0]), {}).update(dict.fromkeys(names))
+    named = [_with(result, _said(result, axes.get(_line(result), ()))) for result in results]
+    seen: Counter[Any] = Counter()
+    counted = []
+    for result in named:
+        seen[_place(result)] += 1
+        number = seen[_place(result)]
+        counted.append(_with(result, f"no. {number}") if number > 1 else result)
+    return counted
+
+
+def _line(result: Result) -> tuple[str, str, str]:
+    return result.dimension, result.metric, path_of(result)
+
+
+def _place(result: Result) -> tuple[object, ...]:
+    return (*_line(result), traffic(result))
+
+
+def _facts(result: Result) -> dict[str, Any]:
+    """Returns the facts that can distinguish results: the axes, the placement and the test."""
+    return {**result.axes, "placement": result.placement, "test": _test(result)}
+
+
+def _test(result: Result) -> str:
+    """Returns the name of a result's test with the parameters that are not its case's: ``test_rate[fast]``."""
+    name, _, parameters = (result.test or "").rpartition("::")[2].partition("[")
+    case, parameters = result.case, parameters.removesuffix("]")
+    own = parameters.replace(case, "").strip("-") if case in parameters else ""
+    return f"{name}[{own}]" if own else name
+
+
+def _differ(facts: Sequence[dict[str, Any]], name: str) -> bool:
+    return any(known.get(name) != facts[0].get(name) for known in facts)
+
+
+def _said(result: Result, names: Iterable[str]) -> str:
+    """Returns the values of axes: ``flows 1000, dedicated``; empty for an axis that a result does not have."""
+    parts = []
+    for name in names:
+        value = _facts(result).get(name)
+        word = name.replace("_", " ")
+        if value not in (None, False, ""):
+            parts.append(word if value is True else str(value) if name in ("placement", "test") else f"{word} {value}")
+    return ", ".join(parts)
+
+
+def _with(result: Result, text: str) -> Result:
+    return replace(result, apart=", ".join(filter(None, (result.apart, text)))) if text else result

@@ -4,10 +4,10 @@
 Method 1, versions side by side: the pairs have made the decision already.
 
 Method 2, the sessions of a baseline: each session counts by one value. The interval is a prediction interval for one
-more session (``stats.decision.decide_session``). The value and its ratio to the reference link are judged alike, since
-the ratio separates the software from the host. A session outside both intervals is a possible regression. A retest on
-rebuilt rigs at the session's end decides: REGRESSED if it is outside both again. Both conditions make a false alarm
-rarer than the level of each test.
+more session (``stats.verdict_rule.decide_session``). The value and its ratio to the reference link are judged alike,
+since the ratio separates the software from the host. A session outside both intervals is a possible regression. A
+retest on rebuilt rigs at the session's end decides: REGRESSED if it is outside both again. Both conditions make a false
+alarm rarer than the level of each test.
 """
 
 from __future__ import annotations
@@ -16,17 +16,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from pytest_icbench.gate.entry import Baseline, Entry, make_entry
+from pytest_icbench.gate.entry import Baseline, Entry, Levels, make_entry
 from pytest_icbench.gate.limits import estimate_effort, explain_few_samples
 from pytest_icbench.gate.margins import FigureAllowance, Margins
-from pytest_icbench.gate.precheck import collect_levels, count_more_sessions
 from pytest_icbench.model import comparability
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.decision import ENOUGH_SESSIONS, Outcome, decide_session
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
+from pytest_icbench.stats.sessions import estimate_spread
+from pytest_icbench.stats.verdict_rule import (
+    ENOUGH_SESSIONS,
+    MOST_SESSIONS,
+    Allowance,
+    Outcome,
+    Power,
+    decide_session,
+    session_power,
+)
 
 #: Notes on the figure that decides.
 _PATH_FELL = "the path carries less, whatever limits it"
@@ -216,14 +224,14 @@ def _judge_by_sessions(
         cases: number of the session's figures, which share its error rate.
         retest: whether this is the retest of a possible regression.
     """
-    sides = collect_levels(allowed.name, before, now.distance_ns)
+    sides = before.collect_levels(allowed.name, now.distance_ns)
     if not sides:
         return _report_few_sessions(finding, now, before)
     of_now = [values.get(allowed.name) for values in (now.values.values, now.values.against)]
     known = [(value, levels) for value, levels in zip(of_now, sides, strict=False) if value is not None and value > 0]
     decisions = [decide_session(value, levels, allowed.allowance, cases) for value, levels in known]
     # A loss has to be found in the value and in the ratio, so the less certain one counts.
-    weak = any(decision.weak for decision in decisions)
+    weak = any(decision.power.weak for decision in decisions)
     own, *others = [decision.ratio for decision in decisions]
     value = known[0][0]
     judged: dict[str, Any] = {
@@ -235,7 +243,7 @@ def _judge_by_sessions(
         "relative_to_control": Estimate(others[0], others[0].low, others[0].high) if others else None,
         "unit": "session",
         "units": len(known[0][1][-1]),
-        "finds": max(decision.finds for decision in decisions if decision.finds is not None),
+        "finds": max(decision.power.finds or 0.0 for decision in decisions),
         "weak": weak,
     }
     finding = replace(finding, **judged)
@@ -247,9 +255,39 @@ def _judge_by_sessions(
         return _judge_loss(finding, outcomes, retest=retest)
     if spread_hides or (weak and outcomes != ["better", "better"]):
         return replace(
-            finding, reason="spread", more=count_more_sessions([side for _, side in known], allowed.allowance, cases)
+            finding, reason="spread", more=_count_more_sessions([side for _, side in known], allowed.allowance, cases)
         )
     return replace(finding, verdict=Verdict.IMPROVED if outcomes == ["better", "better"] else Verdict.PASS)
+
+
+def compute_power(sides: Sequence[Levels], allowance: Allowance, cases: int, more: int = 0) -> Power:
+    """Returns the power of a comparison with earlier sessions (``Entry.collect_levels``).
+
+    A loss has to be found in the value and in its ratio to the reference link, so the less certain of both counts.
+
+    Args:
+        cases: number of the session's figures, which share its error rate.
+        more: sessions that are still to be saved.
+    """
+    powers = []
+    for levels in sides:
+        if (spread := estimate_spread(levels)) is not None:
+            later = replace(spread, freedom=spread.freedom + more)
+            powers.append(session_power(later, len(levels[-1]) + more, allowance, cases))
+    found = max((power.finds for power in powers if power.finds is not None), default=None)
+    return Power(found, any(power.weak for power in powers) or not powers)
+
+
+def compute_power_before(before: Entry, allowed: FigureAllowance, cases: int) -> Power:
+    """Returns the power of a comparison with a baseline's entry, in the state of its newest session."""
+    return compute_power(before.collect_levels(allowed.name, before.distance_ns), allowed.allowance, cases)
+
+
+def _count_more_sessions(sides: Sequence[Levels], allowance: Allowance, cases: int) -> int | None:
+    """Returns how many more sessions a baseline needs for enough power; None if ``MOST_SESSIONS`` are not enough."""
+    room = MOST_SESSIONS - min(len(levels[-1]) for levels in sides)
+    enough = (more for more in range(1, room + 1) if not compute_power(sides, allowance, cases, more).weak)
+    return next(enough, None)
 
 
 def _same_software(now: Entry, before: Entry) -> bool:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -14,14 +14,16 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import median
+from pytest_icbench.stats.sessions import estimate_spread
 from pytest_icbench.stats.states import same_state
+from pytest_icbench.stats.verdict_rule import FEWEST_SESSIONS, MOST_SESSIONS
 
-#: The most sessions of a case that a baseline keeps: one more replaces the oldest.
-MOST_SESSIONS = 20
 #: Conditions that a baseline keeps: settings of the machine. All others change from moment to moment.
 KEPT_CONDITIONS = ("frequency_driver", "governors", "turbo")
 #: A cost of each frame: it is multiplied by the reference link's rate instead of divided by it.
 COST = ("throughput", "lower")
+#: A value of each session, level by level, the newest level last.
+Levels = list[list[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,29 +142,32 @@ class Entry(CaseFacts):
         """The values of all sessions, the oldest first."""
         return (*self.earlier.values(), self.values)
 
-    @property
-    def reference_pps(self) -> float | None:
-        """The reference link's frames per second at the maximum; None without one."""
-        return self.control.middle if self.control is not None and self.metric == "frmol" else None
-
     def in_state(self, distance_ns: float | None) -> tuple[SessionValues, ...]:
         """Returns the values of the sessions in the state of a distance, the oldest first."""
         return tuple(session for session in self.sessions if same_state(session.distance_ns, distance_ns))
 
-    def by_level(self, distance_ns: float | None, of: Callable[[SessionValues], float | None]) -> list[list[float]]:
-        """Returns a value of each session in a state by level, the newest level last; none if that has no value.
+    def collect_levels(self, name: str, distance_ns: float | None) -> list[Levels]:
+        """Returns a figure of the sessions in one state of the host, then its ratios to the reference link.
 
-        An accepted change begins a new level: values before it show the spread, but no longer the mean.
+        Values before an accepted change show the spread, but no longer the mean. Either list is left out if too few
+        sessions have the value, or not the newest one.
 
         Args:
+            name: of the figure; values that are not positive are left out.
             distance_ns: the distance that stands for the state.
-            of: returns a session's value; values that are not positive are left out.
         """
-        levels: dict[int, list[float]] = {}
-        for session in self.in_state(distance_ns):
-            if (value := of(session)) is not None and value > 0:
-                levels.setdefault(session.level, []).append(value)
-        return [levels[level] for level in sorted(levels)] if self.level in levels else []
+        sides: list[Levels] = []
+        for of in (lambda session: session.values.get(name), lambda session: session.against.get(name)):
+            levels: dict[int, list[float]] = {}
+            for session in self.in_state(distance_ns):
+                if (value := of(session)) is not None and value > 0:
+                    levels.setdefault(session.level, []).append(value)
+            ordered = [levels[level] for level in sorted(levels)]
+            few = sum(map(len, ordered)) < FEWEST_SESSIONS or estimate_spread(ordered) is None
+            if few or self.level not in levels:
+                break
+            sides.append(ordered)
+        return sides
 
     def after(self, before: Entry, *, accepted: bool = False) -> Entry:
         """Returns this entry with the sessions of another entry of the same case as earlier ones.
@@ -208,7 +213,7 @@ def make_entry(measurement: Measurement) -> Entry | None:
         switch=measurement.switch,
         placement=measurement.placement,
         rules=measurement.rules,
-        measured=f"{datetime.fromtimestamp(measurement.started_at, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        measured=format_utc(datetime.fromtimestamp(measurement.started_at, UTC)),
         lower_bound=measurement.lower_bound,
         launches=measurement.launches,
         distance_ns=measurement.distance_ns,
@@ -220,6 +225,11 @@ def make_entry(measurement: Measurement) -> Entry | None:
         control=_control(measurement),
         old=measurement.software,
     )
+
+
+def format_utc(moment: datetime) -> str:
+    """Returns a time in UTC as entries have it: ``2026-01-31T12:00:00Z``."""
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def newest(sessions: Mapping[str, SessionValues], most: int) -> dict[str, SessionValues]:

@@ -7,23 +7,39 @@ Each limit and each compared figure gives a ``Finding``. The worst of them, in t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from fnmatch import fnmatchcase
 from typing import Any
 
 from pytest_icbench.errors import Invalid, Regression
-from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer, compare_with_base
+from pytest_icbench.gate.baseline_comparison import BaselineComparison
 from pytest_icbench.gate.limits import Limit, applies, find
-from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.waivers import Waiver
-from pytest_icbench.gate.waivers import find as find_waiver
-from pytest_icbench.model.codec import decode
-from pytest_icbench.model.disturbed import TOO_DISTURBED, disturbance, too_disturbed, unfit
 from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.fitness import TOO_DISTURBED, disturbance, too_disturbed, unfit
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict
 from pytest_icbench.stats.quantiles import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A waiver of the verdicts of some cases.
+
+    Attributes:
+        case: a pattern (``*``, ``?``, ``[...]``) over case ids.
+        reason: why they are waived, for readers.
+        until: the last day on which it holds, ``YYYY-MM-DD``, in UTC.
+    """
+
+    case: str
+    reason: str
+    until: str
+
+    def holds(self, today: date) -> bool:
+        """Whether the waiver has not expired."""
+        return today <= date.fromisoformat(self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,36 +160,6 @@ def judge(
     return Judgement(verdict, f"{measurement.case}: {reason}", context, fails, tuple(findings), against, waiver)
 
 
-def rejudge(
-    measurement: Measurement,
-    limits: Iterable[Mapping[str, Any]],
-    recorded_margins: Mapping[str, Sequence[Any]],
-    comparer: Comparer | None,
-    base: Measurement | None = None,
-    *,
-    retest: bool = False,
-) -> Measurement:
-    """Returns a stored measurement with its verdict; unchanged if it is INVALID.
-
-    Waivers depend on the day, so none is applied.
-
-    Args:
-        limits: the fields of ``Limit`` as plain data.
-        recorded_margins: ``Margins.values`` as plain data.
-        base: the measurement that ran side by side with it, if any.
-        retest: whether it is the retest of a possible regression.
-    """
-    if measurement.verdict == Verdict.INVALID:
-        return measurement
-    margins = Margins({key: (float(value), str(source)) for key, (value, source) in recorded_margins.items()})
-    against = None if comparer is None else comparer.compare(measurement, margins, retest=retest)
-    if measurement.side_by_side is not None:  # the base stands in for the baseline
-        of = comparer.baseline.name if retest and comparer is not None else None
-        against = compare_with_base(measurement, base, margins, of)
-    judgement = judge(measurement, [decode(Limit, limit, "limits") for limit in limits], against=against)
-    return replace(measurement, **judgement.fields())
-
-
 def enforce(judgement: Judgement) -> Judgement:
     """Returns the judgement unless it fails a test.
 
@@ -201,15 +187,17 @@ def _unless_disturbed(measurement: Measurement, finding: Finding) -> Finding:
 
 
 def _find_waiver(case: str, verdict: Verdict, policy: Policy) -> tuple[str | None, list[str]]:
-    """Returns the text of the waiver that holds for a failing verdict, and lines about waivers for the message."""
-    if not policy.fails(verdict) or policy.today is None:
+    """Returns the text of the waiver that holds for a failing verdict, and lines about waivers for the message.
+
+    Of several waivers the one that ends last counts.
+    """
+    matching = [waiver for waiver in policy.waivers if fnmatchcase(case, waiver.case)]
+    if not matching or not policy.fails(verdict) or policy.today is None:
         return None, []
-    holding, expired = find_waiver(policy.waivers, case, policy.today)
-    if holding is not None:
-        return f"until {holding.until}: {holding.reason}", [f"waived until {holding.until}: {holding.reason}"]
-    if expired is not None:
-        return None, [f"its waiver expired on {expired.until}: {expired.reason}"]
-    return None, []
+    last = sorted(matching, key=lambda waiver: waiver.until)[-1]
+    if last.holds(policy.today):
+        return f"until {last.until}: {last.reason}", [f"waived until {last.until}: {last.reason}"]
+    return None, [f"its waiver expired on {last.until}: {last.reason}"]
 
 
 def _collect_context(measurement: Measurement, verdict: Verdict, against: BaselineComparison | None) -> list[str]:

@@ -18,8 +18,8 @@ from typing import Literal, get_args
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import FLAT_FIELDS, Measurement
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.decision import MOST_MORE
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, SAMPLES_BEYOND, Estimate
+from pytest_icbench.stats.verdict_rule import MOST_MORE
 
 #: Numbers about the measurement process, the requested load or other results: they have no limits.
 BOOKKEEPING = frozenset(

@@ -15,7 +15,7 @@ from typing import Literal
 
 from pytest_icbench.model.figures import MAIN_FIGURES
 from pytest_icbench.model.measurement import CYCLES
-from pytest_icbench.stats.decision import DEFAULT_ALLOWANCE, Allowance, Better
+from pytest_icbench.stats.verdict_rule import DEFAULT_ALLOWANCE, Allowance, Better
 
 #: Figures that can be compared with a baseline, with their dimension and their better direction.
 COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.host.namespaces import NETNS_DIR
-from pytest_icbench.model.kernel_option import SETTABLE
+from pytest_icbench.model.candidate import SETTABLE
 
 
 @dataclass(frozen=True, slots=True)

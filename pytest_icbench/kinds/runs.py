@@ -15,7 +15,6 @@ from pytest_icbench.kinds.startup.startup_run import Place, measure_startup
 from pytest_icbench.kinds.startup.startup_summary import recompute_startup
 from pytest_icbench.kinds.throughput import throughput_run
 from pytest_icbench.measure.case_progress import OnProgress
-from pytest_icbench.measure.comparing import Criteria
 from pytest_icbench.measure.estimate import Extent
 from pytest_icbench.measure.functions import by_cpu_allocation
 from pytest_icbench.measure.method import Method
@@ -24,6 +23,7 @@ from pytest_icbench.measure.repetition import Part
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.side_by_side import measure_side_by_side, with_comparison
 from pytest_icbench.measure.soak import with_losses
+from pytest_icbench.measure.stopping import Criteria
 from pytest_icbench.measure.summary.bottleneck import with_full_table
 from pytest_icbench.measure.summary.recorded import Recorded
 from pytest_icbench.measure.summary.summarize import Environment, summarize

@@ -6,8 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pytest_icbench.measure.comparing import fewest_comparing
-from pytest_icbench.measure.stopping import fewest_launches
+from pytest_icbench.measure.stopping import fewest_comparing, fewest_launches
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS

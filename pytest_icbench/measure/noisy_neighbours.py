@@ -2,8 +2,8 @@
 """Compares launches with a noisy neighbour with those without it. Pure.
 
 Both kinds run in turn on the same rig, so that the random effects of building a rig are the same for both. Which kind
-comes first changes from pair to pair. The ratio and its interval are those of ``stats.paired``, which assumes nothing
-else. A figure changed if its interval excludes 1. The intervals of a case share one error rate.
+comes first changes from pair to pair. The ratio and its interval are those of ``stats.intervals``, which assumes
+nothing else. A figure changed if its interval excludes 1. The intervals of a case share one error rate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pytest_icbench.model.figures import kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect, NoisyNeighbourUse
-from pytest_icbench.stats.paired import factor, fewest_pairs
+from pytest_icbench.stats.intervals import estimate_ratio, fewest_pairs
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 
 #: The greatest probability that any figure of a case is said to change though none does: that of the gate.
@@ -52,7 +52,7 @@ def effect(
         known = [(now, before) for now, before in values if now and before]
         if len(known) < len(values):  # a launch without the figure would be the worst, so the others say nothing
             return None
-        return kept(factor([now for now, _ in known], [before for _, before in known], confidence))
+        return kept(estimate_ratio([now / before for now, before in known], confidence))
 
     def of_rtt(figure: Callable[[Histogram], float | None]) -> Callable[[Launch], float | None]:
         return lambda launch: None if launch.rtt is None else figure(launch.rtt)

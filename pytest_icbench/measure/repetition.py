@@ -20,8 +20,7 @@ from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.stopping import MOST_FOR_A_STATE, fewest_launches, why_stop
-from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure
-from pytest_icbench.measure.summary.launch_states import fullest, in_state, split_by_state
+from pytest_icbench.measure.summary.launch_log import LaunchLog, fullest, in_state, main_figure, split_by_state
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.launch import Launch

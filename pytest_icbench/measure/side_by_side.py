@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares two versions side by side: launches them in pairs, each on two rigs that are built for it.
 
-``measure.comparing`` and ``stats.decision`` decide. A coin says for each pair which of the two is built last and
+``measure.stopping`` and ``stats.verdict_rule`` decide. A coin says for each pair which of the two is built last and
 launched first. A pair whose launches met the host in two states is left out. A rate that is "at least" shows a slower
 path, but not a slower switch that had time left. If both versions report the cycles that the switch spends on a frame,
 these may decide. With a separate allowance they are judged in addition to the rate.
@@ -17,23 +17,22 @@ from random import Random
 
 from pytest_icbench.errors import Invalid, ProvisionError, WorkloadError
 from pytest_icbench.measure.case_progress import OnProgress, Phase
-from pytest_icbench.measure.comparing import Criteria, Series, fewest_comparing, why_stop_comparing
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, launch_estimate_s
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.measure.repetition import Strategy
 from pytest_icbench.measure.side import Side
-from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure
-from pytest_icbench.measure.summary.launch_states import split_by_state
+from pytest_icbench.measure.stopping import Criteria, Series, fewest_comparing, why_stop_comparing
+from pytest_icbench.measure.summary.launch_log import LaunchLog, main_figure, split_by_state
 from pytest_icbench.measure.summary.summarize import Environment, Summary, summarize
-from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.figures import BY_KIND
+from pytest_icbench.model.finding import SideBySide
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import ORDER, Verdict
-from pytest_icbench.stats.decision import SESSION_ERROR, Allowance, Decision, decide_pairs
 from pytest_icbench.stats.quantiles import Estimate, median
 from pytest_icbench.stats.states import has_changed
+from pytest_icbench.stats.verdict_rule import SESSION_ERROR, Allowance, Decision, decide_pairs
 
 _RESTS_ON_CYCLES = "the rate is only 'at least', so the switch's cycles a frame decide"
 _CYCLES_ROSE = "the rate has not changed beyond its allowance, the switch's cycles a frame decide"
@@ -211,8 +210,8 @@ class PairStrategy(Strategy):
             ratio=decision.ratio.value,
             ratio_low=decision.ratio.low,
             ratio_high=decision.ratio.high,
-            finds=decision.finds,
-            weak=decision.weak,
+            finds=decision.power.finds,
+            weak=decision.power.weak,
             base_value=median([base for _, base in values]),
             allowance=self._allowance(figure).share,
             pairs=len(self._ratios(figure)),

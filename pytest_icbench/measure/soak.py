@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S
 from pytest_icbench.model.launch import Launch, Window
-from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.trials import LossEvent
 
 #: Default length of a long run, in seconds.
 SOAK_S = 20.0

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Candidates: versions of anything in a case that are compared with their base."""
+"""Candidates: versions of anything in a case that are compared with their base, and what they replace in a rig."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.old_version import OldVersion
@@ -21,6 +21,12 @@ FUNCTION = "function:"
 
 #: ``old`` is no choice of the user: a baseline's version, which the present one is measured beside.
 Kind = Literal["binary", "config", "mode", "lib", "sysctl", "api", "node", "image", "old"]
+#: Files of the kernel options (sysctl) that may be set: they decide neither over the rights of processes nor over
+#: memory that the session manages.
+SETTABLE = (
+    r"/proc/sys/(net/(?!.*\.\.)[\w./-]+|kernel/(sched_\w+|numa_balancing\w*|timer_migration|(nmi_|soft)?watchdog)"
+    r"|vm/(?!nr_|drop_caches|compact_memory|hugetlb)\w+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +88,29 @@ class Candidate:
 def candidate_key(case: Case) -> str:
     """Returns the key of the binary and the configuration of a case's switch."""
     return case.switch if case.candidate is None else f"{case.switch}:{case.candidate}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The replacements of one rig; empty for a base.
+
+    Attributes:
+        programs: paths by the names that ``--icbench-binary`` takes (``ovs``, ``suricata``).
+        configs: configurations by switch, and by ``function:COMPONENT``.
+        env: variables of the switch's environment.
+        sysctl: kernel options by name, which hold while the rig runs.
+        node: kind of the nodes.
+        image: root directory of the nodes' programs and libraries.
+    """
+
+    programs: Mapping[str, Path] = field(default_factory=dict)
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    sysctl: Mapping[str, str] = field(default_factory=dict)
+    node: str | None = None
+    image: Path | None = None
+
+
+def file_of(option: str) -> str:
+    """Returns the file of an option; as sysctl(8) has it, a name with slashes keeps its dots (``net/…/eth0.5/…``)."""
+    return f"/proc/sys/{option if '/' in option else option.replace('.', '/')}"

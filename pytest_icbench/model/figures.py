@@ -15,11 +15,10 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_type_hin
 from pytest_icbench.model.application import of_application
 from pytest_icbench.model.function_facts import ChainAccount
 from pytest_icbench.model.launch import DirectionResult, Launch, PairResult
-from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect
 from pytest_icbench.model.startup import Startups
 from pytest_icbench.model.trace import LoadChange
-from pytest_icbench.model.trials import SearchLog, SweepPoint
+from pytest_icbench.model.trials import BackToBack, LossEvent, SearchLog, SweepPoint
 from pytest_icbench.stats.quantiles import Estimate
 
 F = TypeVar("F", bound="Figures")

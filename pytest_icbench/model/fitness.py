@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The record of whether a host was fit for measurements when a run began, and its sentence. Pure."""
+"""The record of whether a host was fit for measurements when a run began, and what disturbed a result. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.model.interference import Interference, named
+from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.quantiles import median, quantile
 from pytest_icbench.wording import counted, percent
 
@@ -17,6 +18,9 @@ TAKEN_LIMIT, STOLEN_LIMIT = 0.05, 0.02
 CONTROL_LIMIT = 0.1
 #: A CPU below this share of its greatest frequency is slow.
 FREQUENCY_LIMIT = 0.9
+#: With a greater share of disturbed launches no REGRESSED is claimed.
+MOST_DISTURBED = 0.25
+TOO_DISTURBED = "others disturbed more than a quarter of its launches; measure again on a quiet host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +146,35 @@ class Fitness:
         off = "" if self.quiet else "busy host" if not self.slow else "busy, slow host"
         why = off or ("slow host" if self.slow else "other host state than the baseline's")
         return f"{why}{waited}, comparing makes little sense now: {self.sentence}{advice if not self.quiet else ''}"
+
+
+def too_disturbed(result: Measurement) -> bool:
+    """Whether so many launches of the figures were disturbed that REGRESSED is not claimed; False if not known."""
+    return (result.disturbed_launches or 0) > MOST_DISTURBED * result.launches
+
+
+def share(result: Measurement) -> str:
+    """Returns ``5 of 6 launches``: how many of the figures' launches were disturbed; empty for none."""
+    return f"{result.disturbed_launches} of {counted(result.launches, 'launch')}" if result.disturbed_launches else ""
+
+
+def disturbance(result: Measurement) -> str:
+    """Returns ``disturbed: 5 of 6 launches, other processes took 0.52 of 2 CPUs (stress-ng-cpu 0.48)``; empty if
+    nothing did.
+    """
+    again = result.disturbed_repeated
+    repeated = f"{again} disturbed launch{'' if again == 1 else 'es'} repeated" if again else ""
+    if result.disturbed_launches:
+        worst = "in the worst " if result.disturbed_launches > 1 else ""
+        parts = [f"disturbed: {share(result)}"]
+        parts += [f"{worst}{result.disturbance}"] if result.disturbance else []
+        return ", ".join([*parts, *([repeated] if repeated else [])])
+    return f"{repeated}: {result.disturbance}" if repeated and result.disturbance else repeated
+
+
+def unfit(result: Measurement) -> str:
+    """Returns what hindered comparisons when the run began; empty for a quiet host, or if it is not known."""
+    fitness: Any = result.conditions.get("fitness")
+    if not isinstance(fitness, dict) or fitness.get("fit") is not False:
+        return ""
+    return f"when the run began {fitness.get('sentence') or 'the host was busy'}"

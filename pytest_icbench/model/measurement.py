@@ -18,7 +18,6 @@ from typing import Any, Generic, Self, TypeVar
 
 from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.codec import DamagedData, check_fields, check_schema, decode, encode, from_json
-from pytest_icbench.model.comparison import SideBySide
 from pytest_icbench.model.figures import (
     ENDS,
     FIGURES,
@@ -33,7 +32,7 @@ from pytest_icbench.model.figures import (
     none_of,
     types_of,
 )
-from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.finding import Finding, SideBySide
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.old_version import OldVersion

@@ -14,12 +14,10 @@ from typing import Any, Literal
 
 from pytest_icbench.model.calls import Forwarding, call
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.cpu_state import CpuState
-from pytest_icbench.model.endpoint import Address, Endpoint
-from pytest_icbench.model.endpoint_spec import EndpointSpec
+from pytest_icbench.model.endpoint import Address, Endpoint, EndpointSpec
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts, FunctionTerms
 from pytest_icbench.model.interference import Interference, joined
-from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.placement import CpuState, Placement
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 from pytest_icbench.model.uplink import Uplink
 

@@ -13,6 +13,8 @@ from typing import Any
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.text_files import read_text
 
+#: The limits of cases, next to a scenario's file (``store.thresholds`` reads them).
+LIMITS_FILE = "thresholds.toml"
 #: The greatest depth of tables and lists.
 _DEEPEST = 50
 

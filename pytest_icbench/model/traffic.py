@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pytest_icbench.model import flows as flow_labels
-from pytest_icbench.model import headers, mix
+from pytest_icbench.model import headers, traffic_mix
 
 #: Least and greatest frame in bytes.
 MIN_FRAME_BYTES = 64
@@ -34,7 +34,7 @@ MTU_ETHERNET = 1500
 MTU_ETHERNET_FRAME_BYTES = MTU_ETHERNET + L2_BYTES
 
 #: Pattern of a label in a case's id.
-LABEL = rf"(?:\d+B|{mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?(?:-both)?(?:-q\d+)?"
+LABEL = rf"(?:\d+B|{traffic_mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?(?:-both)?(?:-q\d+)?"
 
 
 #: The label of frames that both ends of a pair send at once, and of those that side a sends alone.
@@ -88,9 +88,9 @@ class Traffic:
 
     @classmethod
     def of_mix(cls, text: str) -> Traffic:
-        """Returns the traffic of a mix as a user writes it. Raises ValueError, as ``mix.parse``."""
-        label = mix.parse(text, MIN_FRAME_BYTES, MAX_FRAME_BYTES)
-        return cls(max(mix.sizes(label)), label)
+        """Returns the traffic of a mix as a user writes it. Raises ValueError, as ``traffic_mix.parse``."""
+        label = traffic_mix.parse(text, MIN_FRAME_BYTES, MAX_FRAME_BYTES)
+        return cls(max(traffic_mix.sizes(label)), label)
 
     @property
     def label(self) -> str:
@@ -120,7 +120,7 @@ class Traffic:
     @property
     def sizes(self) -> tuple[int, ...]:
         """The lengths of its frames in turn, from the first one on."""
-        return (self.packet_size,) if self.mix is None else mix.sizes(self.mix)
+        return (self.packet_size,) if self.mix is None else traffic_mix.sizes(self.mix)
 
     def to_axes(self) -> dict[str, Any]:
         """Returns its part of a case's axes as plain JSON data; ``from_axes`` is the inverse."""

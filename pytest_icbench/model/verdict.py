@@ -10,7 +10,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.wording import suggestion
 
 if TYPE_CHECKING:
-    from pytest_icbench.stats import decision
+    from pytest_icbench.stats import verdict_rule
 
 #: How a test ended; ``broken``: not by a verdict on figures, but by an INVALID measurement, an error or an assertion.
 Outcome = Literal["passed", "skipped", "regressed", "undecided", "broken"]
@@ -33,7 +33,7 @@ class Verdict(StrEnum):
         outcome: how a test with it ends, whether it fails or not.
         colour: its colour on a page, a variable of the style sheet.
         notable: whether reports name the cases with it, and the reasons.
-        decided: its name in ``stats.decision``.
+        decided: its name in ``stats.verdict_rule``.
         meaning: its meaning as half a sentence.
     """
 
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
     outcome: Outcome
     colour: Colour
     notable: bool
-    decided: decision.Outcome | None
+    decided: verdict_rule.Outcome | None
     meaning: str
 
     INVALID = "INVALID", "broken", "bad", "fails notable", None, "the values are no measurement"
@@ -73,7 +73,7 @@ class Verdict(StrEnum):
     )
 
     def __new__(
-        cls, name: str, outcome: Outcome, colour: Colour, words: str, decided: decision.Outcome | None, meaning: str
+        cls, name: str, outcome: Outcome, colour: Colour, words: str, decided: verdict_rule.Outcome | None, meaning: str
     ) -> Verdict:
         self = str.__new__(cls, name)
         self._value_ = name
@@ -82,7 +82,7 @@ class Verdict(StrEnum):
         return self
 
     @classmethod
-    def of_outcome(cls, decided: decision.Outcome) -> Verdict:
+    def of_outcome(cls, decided: verdict_rule.Outcome) -> Verdict:
         """Returns the verdict on a figure of which this was decided."""
         return next(verdict for verdict in cls if verdict.decided == decided)
 

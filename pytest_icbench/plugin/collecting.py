@@ -37,7 +37,7 @@ from pytest_icbench.version import package_version
 
 if TYPE_CHECKING:  # measuring and pytest-xdist are not needed to collect
     from pytest_icbench.plugin.fixture import Icbench
-    from pytest_icbench.plugin.xdist.workers import ControllerHooks
+    from pytest_icbench.plugin.xdist_workers import ControllerHooks
 
 _COLLECTION = pytest.StashKey["Collection"]()
 
@@ -133,7 +133,7 @@ class Collection:
 
     def _distribute(self) -> None:
         """Registers the hooks of xdist's controller, or makes a plan on this host. Raises UsageError."""
-        from pytest_icbench.plugin.xdist.workers import ControllerHooks, plan_here  # needs pytest-xdist
+        from pytest_icbench.plugin.xdist_workers import ControllerHooks, plan_here  # needs pytest-xdist
 
         if self.options.plan:
             self.hosts = plan_here(self.config)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from pytest_icbench.config import values
-from pytest_icbench.config.effective_settings import merge_settings, parse_overrides
+from pytest_icbench.config.options import merge_settings, parse_overrides
 from pytest_icbench.config.rates import parse_loads
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import IcbenchError, Invalid, Unsupported, UsageError
@@ -18,7 +18,7 @@ from pytest_icbench.gate.baseline_comparison import compare_with_base
 from pytest_icbench.gate.judge import Judgement, enforce, judge
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.kinds.throughput.trains import measure_trains
+from pytest_icbench.kinds.throughput.throughput_run import measure_trains
 from pytest_icbench.measure.soak import SOAK_S, soak_settings, with_losses
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.measurement import Measurement

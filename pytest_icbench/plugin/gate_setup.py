@@ -12,7 +12,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.judge import Policy
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.stopping import Allowances
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import load as load_baseline

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_icbench.config.declaration import add_options, hide_ini_twins, is_any_given
-from pytest_icbench.config.option_table import SETTINGS, TABLE
+from pytest_icbench.config.option_table import SETTINGS, TABLE, add_options, hide_ini_twins, is_any_given
 from pytest_icbench.plugin import hookspecs
 
 if TYPE_CHECKING:

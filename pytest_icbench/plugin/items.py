@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from random import Random
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
@@ -22,16 +24,13 @@ from pytest_icbench.config.cases import (
     name_option,
     parse_marker,
 )
-from pytest_icbench.config.effective_settings import merge_settings
-from pytest_icbench.config.options import Options
+from pytest_icbench.config.options import Options, check_candidates, merge_settings
 from pytest_icbench.config.switches import SwitchConfig, is_named, resolve_switches
-from pytest_icbench.config.unused_options import check_candidates
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.file_names import LIMITS_FILE
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.plugin.order import choose_seed, group_items, shuffle_items
+from pytest_icbench.model.toml import LIMITS_FILE
 from pytest_icbench.plugin.third_party import (
     bring_functions,
     bring_nodes,
@@ -44,12 +43,16 @@ from pytest_icbench.plugin.usage import refuse_rounds
 from pytest_icbench.wording import counted
 
 if TYPE_CHECKING:  # loaded for a file with limits, or when a test judges: collecting does not need it
-    from pytest_icbench.gate.thresholds import Thresholds
+    from pytest_icbench.store.thresholds import Thresholds
+
+T = TypeVar("T")
 
 #: The name of the parameter.
 PARAMETER = "case"
 #: The mark of a benchmark's long form.
 PUBLISHED = "published"
+#: Greatest seed that is drawn: short enough to be typed.
+MOST_SEED = 999_999
 
 
 class LimitsFile:
@@ -66,7 +69,7 @@ class LimitsFile:
 
     @cached_property
     def thresholds(self) -> Thresholds:
-        from pytest_icbench.gate.thresholds import Thresholds, load
+        from pytest_icbench.store.thresholds import Thresholds, load
 
         return Thresholds() if self.path is None else load(self.path)
 
@@ -389,3 +392,44 @@ def check_rounds(options: Options, benchmarks: Sequence[Benchmark], *, distribut
                 f"{benchmark.where}: --icbench-rounds {options.rounds}: {repeats} launches (repeats) are fewer than the"
                 f" rounds; give {options.rounds} launches or more"
             )
+
+
+def choose_seed(order: str, config: pytest.Config) -> int | None:
+    """Returns the seed of an order (``given``, ``random`` or a number); None for the order of the files.
+
+    Hosts that share the cases of a session have to agree on their order, so ``random`` draws the seed from the name of
+    the session, which all workers of xdist know.
+    """
+    if order == "given":
+        return None
+    if order != "random":
+        return int(order)
+    shared = getattr(config, "workerinput", {}).get("testrunuid")
+    return zlib.crc32(str(shared).encode()) % (MOST_SEED + 1) if shared else Random().randint(0, MOST_SEED)
+
+
+def shuffle_items(items: Sequence[T], key: Callable[[T], Hashable | None], seed: int) -> list[T]:
+    """Returns items without a key first, as they are, then the others at random, those of each key together.
+
+    Args:
+        items: those of each key together.
+        key: items of one key share what is costly to build.
+        seed: of the order; the same one gives the same order.
+    """
+    random = Random(seed)
+    groups: dict[Hashable, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    first = groups.pop(None, [])
+    order = list(groups.values())
+    random.shuffle(order)
+    for group in order:
+        random.shuffle(group)
+    return [*first, *(item for group in order for item in group)]
+
+
+def group_items(items: Sequence[T], key: Callable[[T], Hashable | None]) -> list[T]:
+    """Returns items without a key first, then those of each key together; keys keep the order of their first items."""
+    ranks: dict[Hashable | None, int] = {None: 0}
+    rank_of = [ranks.setdefault(key(item), len(ranks)) for item in items]
+    return [items[place] for place in sorted(range(len(items)), key=rank_of.__getitem__)]

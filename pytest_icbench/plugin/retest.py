@@ -25,7 +25,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.items import BENCHMARK
 from pytest_icbench.plugin.old_versions import find_old_version
-from pytest_icbench.plugin.schedule.forecast import retest_least_s
+from pytest_icbench.plugin.plan import retest_least_s
 from pytest_icbench.plugin.session import Session
 from pytest_icbench.plugin.usage import report_errors
 from pytest_icbench.wording import counted, percent, printable

@@ -25,7 +25,7 @@ from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.journal import check_process
 from pytest_icbench.host.signals import SignalGuard
 from pytest_icbench.measure.case_progress import Progress
-from pytest_icbench.measure.comparing import Allowances
+from pytest_icbench.measure.stopping import Allowances
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.codec import encode
@@ -36,10 +36,17 @@ from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.fitness_check import HostCheck, check_history
 from pytest_icbench.plugin.gate_setup import keep_baseline, load_gate
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, benchmarks, count_judged_cases
+from pytest_icbench.plugin.plan import (
+    count_comparisons,
+    count_hosts,
+    estimates,
+    explain_missing_retests,
+    is_adaptive,
+    make_budget,
+    retest_settings,
+)
 from pytest_icbench.plugin.progress import ProgressLine, Schedule
 from pytest_icbench.plugin.run_files import hide_names
-from pytest_icbench.plugin.schedule.forecast import count_comparisons, estimates, retest_settings
-from pytest_icbench.plugin.schedule.plan import count_hosts, explain_missing_retests, is_adaptive, make_budget
 from pytest_icbench.store.history_file import append, make_entry
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
 from pytest_icbench.store.resume import ResumedRun, find_run

@@ -15,7 +15,6 @@ from pytest_icbench.config.options import Options
 from pytest_icbench.display.case_names import label, shared
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import make_entry
-from pytest_icbench.gate.precheck import saved
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
@@ -24,9 +23,9 @@ from pytest_icbench.plugin.outcomes import Outcomes, first_line, is_undecided
 from pytest_icbench.report import headline, markdown, openmetrics
 from pytest_icbench.report.answer import as_lines
 from pytest_icbench.report.columns import shown_verdict
+from pytest_icbench.report.decisions import explain_saved
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.line import result_line
-from pytest_icbench.report.terminal_table import table
+from pytest_icbench.report.terminal_table import result_line, table
 from pytest_icbench.store.baselines import host_name, load, save
 from pytest_icbench.wording import counted, cut, printable, wrapped
 
@@ -219,7 +218,7 @@ def write_summaries(
         stored = load(options.baselines, options.save).entries
         kept = [one for one in stored if (one.key, host_name(one.identity)) in keys]
         of = f"baseline {options.save}: "
-        sentences = [*saved(kept), *explain_upgrades((entry.switch, entry.old) for entry in kept)]
+        sentences = [*explain_saved(kept), *explain_upgrades((entry.switch, entry.old) for entry in kept)]
         unjudged = [line for sentence in sentences for line in wrapped(f"{of}{sentence}")]
         return [f"{of}{', '.join(map(str, files))}", *unjudged], troubles
     except IcbenchError as error:

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.cases import Request, name_option
-from pytest_icbench.config.options import Options
-from pytest_icbench.config.startups import check_startup_kinds
+from pytest_icbench.config.cases import Request, check_startup_kinds, name_option
+from pytest_icbench.config.options import Options, find_unused
 from pytest_icbench.config.switches import SwitchConfig, check_config
-from pytest_icbench.config.unused_options import find_unused
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.unique_names import index_by_name

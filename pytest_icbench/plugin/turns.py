@@ -34,10 +34,9 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, is_benchmark
-from pytest_icbench.plugin.order import MOST_SEED, shuffle_items
+from pytest_icbench.plugin.items import BENCHMARK, MOST_SEED, ORDER_SEED, Benchmark, is_benchmark, shuffle_items
+from pytest_icbench.plugin.plan import is_adaptive
 from pytest_icbench.plugin.run import Run
-from pytest_icbench.plugin.schedule.plan import is_adaptive
 from pytest_icbench.plugin.session import Session
 from pytest_icbench.testbed.rig_pool import Setup, SetupRequest
 

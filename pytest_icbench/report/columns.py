@@ -14,7 +14,7 @@ from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.kinds.search.search_columns import bounds
 from pytest_icbench.kinds.throughput.throughput_columns import train
-from pytest_icbench.model import disturbed
+from pytest_icbench.model import fitness
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
@@ -170,7 +170,7 @@ def _limit_of_rate(result: Result) -> str:
 
 
 def _disturbed(result: Result) -> str:
-    return disturbed.share(result) if remarks.disturbance(result) else ""
+    return fitness.share(result) if remarks.disturbance(result) else ""
 
 
 def _own(name: str) -> Callable[[Result], str]:

@@ -6,13 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_icbench.gate.precheck import Power, sentences
-from pytest_icbench.model.comparison import SideBySide
-from pytest_icbench.model.finding import Finding
+from pytest_icbench.gate.baseline_comparison import compute_power_before
+from pytest_icbench.gate.entry import Entry
+from pytest_icbench.gate.margins import Margins
+from pytest_icbench.model.finding import Finding, SideBySide
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
+from pytest_icbench.stats.verdict_rule import WEAK_LOSS, Power
 from pytest_icbench.wording import counted, percent, printable, signed_percent
+
+#: What gives a weak session more power.
+MORE_TIME = "give more time (--icbench-max-duration)"
+MORE_SESSIONS = "save more (--icbench-save), or use --icbench-candidate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +122,7 @@ def power(results: Sequence[Measurement]) -> list[str]:
     compared = [(result.case, finding) for result in results if (finding := _compared(result)) is not None]
     pairs = all(one.unit == "pair" for _, one in compared)
     powers = [(case, Power(one.finds, one.weak)) for case, one in compared]
-    return [printable(line) for line in sentences(powers, pairs=pairs)]
+    return [printable(line) for line in explain_powers(powers, pairs=pairs)]
 
 
 def is_weak(results: Sequence[Measurement]) -> bool:
@@ -126,3 +132,39 @@ def is_weak(results: Sequence[Measurement]) -> bool:
 
 def _compared(result: Measurement) -> Finding | None:
     return next((finding for finding in result.findings if finding.baseline is not None), None)
+
+
+def explain_powers(powers: Sequence[tuple[str, Power]], *, before: bool = False, pairs: bool = False) -> list[str]:
+    """Returns a sentence on the losses that a session can find, and a warning if it is weak; none without cases.
+
+    Args:
+        powers: each case with its power.
+        before: whether the session is still to come.
+        pairs: whether all are comparisons of versions side by side.
+    """
+    known = sorted((power.finds, case) for case, power in powers if power.finds is not None)
+    lines = []
+    if known:
+        (least, first), (most, last) = known[0], known[-1]
+        text = f"{'finds' if before else 'would have found'} nine times of ten: a loss of {percent(least)} in {first}"
+        lines.append(f"this session {text}" + (f", of {percent(most)} in {last}" if len(known) > 1 else ""))
+    weak = sum(power.weak for _, power in powers)
+    if weak:
+        cannot = f"weak session: {counted(weak, 'case')} of {len(powers)} cannot show a loss of {percent(WEAK_LOSS)}"
+        remedy = MORE_TIME if pairs else MORE_SESSIONS
+        lines.append(f"{cannot} in half of such sessions: {remedy}")
+    return lines
+
+
+def explain_saved(entries: Sequence[Entry]) -> list[str]:
+    """Returns a sentence on the cases that a baseline cannot judge yet; none if it can judge all of them."""
+    margins = Margins()
+    lacking = [
+        entry for entry in entries if compute_power_before(entry, margins.of(entry.dimension)[0], len(entries)).weak
+    ]
+    if not lacking:
+        return []
+    fewest = min(len(entry.in_state(entry.distance_ns)) for entry in lacking)
+    missed = f"a loss of {percent(WEAK_LOSS)} would be missed more often than not"
+    cases = counted(len(lacking), "case")
+    return [f"it cannot judge {cases} of {len(entries)} yet (fewest sessions: {fewest}): {missed}"]

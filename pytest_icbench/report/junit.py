@@ -15,8 +15,8 @@ import pytest
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
 from pytest_icbench.report import remarks
-from pytest_icbench.report.line import result_line
 from pytest_icbench.report.notes import remarks_on
+from pytest_icbench.report.terminal_table import result_line
 from pytest_icbench.wording import printable
 
 #: Printable characters that XML 1.0 does not allow.

@@ -11,14 +11,14 @@ from typing import Any
 
 from pytest_icbench.display.case_names import percentiles, short
 from pytest_icbench.kinds.latency.latency_columns import floor
-from pytest_icbench.model import disturbed
+from pytest_icbench.model import fitness
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.function_facts import FunctionWork
-from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.noisy_neighbour import excludes_one
 from pytest_icbench.model.path import DIRECTION_NAMES
 from pytest_icbench.model.result import Result
+from pytest_icbench.model.trials import LossEvent
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.wording import counted, percent, span
 
@@ -66,7 +66,7 @@ def dependence(result: Result) -> str:
 
 def disturbance(result: Result) -> str:
     """Returns how many launches were disturbed, and by what; empty if the verdict's sentence says so already."""
-    reported = disturbed.disturbance(result)
+    reported = fitness.disturbance(result)
     return "" if result.verdict in NOTABLE and reported in (result.reason or "") else reported
 
 

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_icbench.display.case_names import gbps_per_pps
-from pytest_icbench.model.comparison import SideBySide
-from pytest_icbench.model.finding import Finding
+from pytest_icbench.model.finding import Finding, SideBySide
 from pytest_icbench.model.result import Result
-from pytest_icbench.stats.decision import FEWEST_SESSIONS
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.stats.sessions import widen_like
+from pytest_icbench.stats.verdict_rule import FEWEST_SESSIONS
 
 #: The same value in other units.
 _IN_OTHER_UNITS: Mapping[str, tuple[str, ...]] = {

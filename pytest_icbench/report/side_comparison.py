@@ -12,7 +12,6 @@ from pathlib import PurePath
 from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer
 from pytest_icbench.gate.entry import Baseline, Entry
 from pytest_icbench.gate.margins import MAIN
-from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model import comparability
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.value_changes import (
@@ -24,6 +23,7 @@ from pytest_icbench.report.value_changes import (
     in_units,
     of_finding,
 )
+from pytest_icbench.store.thresholds import Thresholds
 from pytest_icbench.wording import printable
 
 WIDTH = 100

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate
-from pytest_icbench.stats.student import MOST, student_quantile
+from pytest_icbench.stats.quantiles import CONFIDENCE, MOST, Estimate, student_quantile
 
 
 @dataclass(frozen=True, slots=True)

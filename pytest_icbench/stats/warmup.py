@@ -12,7 +12,6 @@ be slow and favours high rates.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum
 
@@ -28,15 +27,6 @@ DEVIATIONS = 3.0
 LEAST_CHANGE = 0.015
 #: Median of the absolute difference of two normal values, in standard deviations.
 _MEDIAN_DIFFERENCE = 0.954
-
-
-@dataclass(frozen=True, slots=True)
-class SteadyPart:
-    """The measured part of a launch: windows ``discard`` + 1 to ``last``; ``stationary``: whether its rate was."""
-
-    discard: int
-    last: int
-    stationary: bool
 
 
 def truncation(rates: Sequence[float], least_change: float = LEAST_CHANGE) -> int:
@@ -69,20 +59,3 @@ def _standard_errors(rates: Sequence[float]) -> list[float]:
         squares += deviation * deviation
         errors[cut] = max(squares - total * total / left, 0.0) / (left * left)
     return errors
-
-
-def settle(rates: Sequence[float], measured: int, most: int) -> SteadyPart | None:
-    """Returns the measured part of a launch; None while another window is needed.
-
-    Args:
-        rates: of every window so far.
-        measured: number of windows to be measured; at least ``FEWEST_WINDOWS`` are judged.
-        most: number of windows that may be discarded; then the last ones are measured, stationary or not.
-    """
-    n = len(rates)
-    if n < max(measured, FEWEST_WINDOWS):
-        return None
-    discard = truncation(rates)
-    if n - discard >= measured:
-        return SteadyPart(discard, n, stationary=True)
-    return SteadyPart(n - measured, n, stationary=False) if n >= measured + most else None

@@ -20,6 +20,9 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.text_files import MOST_STORED_BYTES, open_regular, read_bytes
 from pytest_icbench.model.verdict import Verdict
 
+#: Seconds without a session after which the host may have changed: a change that shows later may lie anywhere between.
+GAP_S = 14 * 86400.0
+
 #: Version of a line. Readers report newer lines and skip them.
 SCHEMA = 1
 

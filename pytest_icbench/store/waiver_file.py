@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.waivers import Waiver, parse_day
+from pytest_icbench.gate.judge import Waiver
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.store.run_directory import Document, read_text, replace_file
 
@@ -54,3 +55,14 @@ def save(directory: Path, waivers: Sequence[Waiver]) -> Path:
     path = directory / FILE_NAME
     replace_file(path, write(waivers))
     return path
+
+
+def parse_day(text: str, where: str) -> date:
+    """Parses ``YYYY-MM-DD``. Raises UsageError that begins with ``where``."""
+    try:
+        day = date.fromisoformat(text)
+        if day.isoformat() != text:  # fromisoformat reads other notations too
+            raise ValueError
+        return day
+    except ValueError:
+        raise UsageError(f"{where}: '{text}' is no day; write it as 2026-01-31") from None

@@ -15,12 +15,11 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.calls import Call
+from pytest_icbench.model.candidate import Replaced
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.endpoint import Endpoint
-from pytest_icbench.model.endpoint_spec import EndpointSpec, default_endpoint_specs
+from pytest_icbench.model.endpoint import Endpoint, EndpointSpec, default_endpoint_specs
 from pytest_icbench.model.function_facts import FunctionFacts
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.model.replaced import Replaced
 from pytest_icbench.model.rig import RigSpec
 from pytest_icbench.model.switch_facts import SwitchFacts
 from pytest_icbench.testbed.host_rig import HostPart, HostRig

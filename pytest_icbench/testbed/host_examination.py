@@ -25,7 +25,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.cpu_meter import format_question, parse_answer
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
-from pytest_icbench.model.cpu_state import CpuState
+from pytest_icbench.model.placement import CpuState
 from pytest_icbench.testbed.cpu_placement import plan
 from pytest_icbench.testbed.noisy_neighbour_load import noisy_neighbour_findings
 from pytest_icbench.testbed.probe import application_findings

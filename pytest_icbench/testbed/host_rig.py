@@ -27,11 +27,10 @@ from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.resource.perf import HardwareEvents
 from pytest_icbench.host.resource.sysctl import KernelOptions
 from pytest_icbench.model.case import NETDEV_APIS
-from pytest_icbench.model.cpu_state import CpuState
-from pytest_icbench.model.endpoint import Endpoint
-from pytest_icbench.model.endpoint_spec import default_endpoint_specs
+from pytest_icbench.model.endpoint import Endpoint, default_endpoint_specs
 from pytest_icbench.model.function_facts import FunctionCounters, function_key
 from pytest_icbench.model.interference import Interference
+from pytest_icbench.model.placement import CpuState
 from pytest_icbench.model.rig import LaunchPlan, Polled, Question, RigCalls, RigFacts, RigSpec, Usage
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from pytest_icbench.testbed.function_nodes import FunctionNodes, StartContext, prove

@@ -26,11 +26,11 @@ from pytest_icbench.host.process import allow_files
 from pytest_icbench.host.resource.frequency import prepare_cpus
 from pytest_icbench.kinds.runs import OWN_METHODS, Measuring, measure_versions
 from pytest_icbench.measure.case_progress import OnProgress
-from pytest_icbench.measure.comparing import Allowances, Criteria
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.repetition import Part
 from pytest_icbench.measure.side import Side
+from pytest_icbench.measure.stopping import Allowances, Criteria
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.candidate import WORKLOAD, Candidate, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case

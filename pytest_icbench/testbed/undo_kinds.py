@@ -6,7 +6,7 @@ Whoever opens a session or recovers a dead one passes this table on.
 
 from __future__ import annotations
 
-from pytest_icbench.driver.node import cgroups, docker, lxc, oci, podman, precedence
+from pytest_icbench.driver.node import cgroups, precedence, registry
 from pytest_icbench.host import cleanup
 from pytest_icbench.host.journal import UndoKind
 from pytest_icbench.host.net import attached_links, links, nic, vf
@@ -24,8 +24,5 @@ UNDO_KINDS: dict[str, UndoKind] = {
     **resctrl.UNDO_KINDS,
     **cgroups.UNDO_KINDS,
     **precedence.UNDO_KINDS,
-    **lxc.UNDO_KINDS,
-    **oci.UNDO_KINDS,
-    **podman.UNDO_KINDS,
-    **docker.UNDO_KINDS,
+    **registry.UNDO_KINDS,
 }

@@ -13,9 +13,8 @@ from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import run
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Endpoint
-from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.placement import CpuState, Placement
 from pytest_icbench.model.rig import LaunchPlan, Polled, RigSpec
 from pytest_icbench.model.uplink import Uplink, Via
 from pytest_icbench.testbed.host_rig import HostRig

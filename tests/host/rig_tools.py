@@ -17,7 +17,7 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.endpoint_spec import EndpointSpec
+from pytest_icbench.model.endpoint import EndpointSpec
 from pytest_icbench.testbed.case_rig import BuildOptions, Rig
 from pytest_icbench.testbed.cpu_placement import plan
 from tests.host.node_tools import require

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.kinds.runs import measure
-from pytest_icbench.kinds.throughput.trains import Ladder, burst_rate, climbs, train_settings
+from pytest_icbench.kinds.throughput.throughput_run import Ladder, burst_rate, climbs, train_settings
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.soak import soak_settings, with_losses
 from pytest_icbench.model.case import Case

@@ -102,7 +102,7 @@ class Runner:
             f"import os, pathlib, sys\nsys.path.append({_CHECKOUT!r})\n"
             # A controller that lost a worker undoes nothing on the real host, where other tests run meanwhile.
             "import pytest_icbench.host.host_session\nnowhere = pathlib.Path('/nonexistent')\n"
-            "for name in ('pytest_icbench.host.host_session', 'pytest_icbench.plugin.xdist.workers'):\n"
+            "for name in ('pytest_icbench.host.host_session', 'pytest_icbench.plugin.xdist_workers'):\n"
             "    if name in sys.modules:\n        sys.modules[name].RUN_DIR = nowhere\n"
             "os.geteuid = lambda: 0\nimport pytest_icbench.testbed.testbed\n"
             "from pytest_icbench.errors import UsageError\nfrom tests.plugin.fakes import FakeTestbed as Testbed\n"

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.measure.case_progress import Progress
-from pytest_icbench.measure.comparing import Allowances
 from pytest_icbench.measure.repetition import Part
+from pytest_icbench.measure.stopping import Allowances
 from pytest_icbench.model.candidate import Candidate, candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Fitness, Link

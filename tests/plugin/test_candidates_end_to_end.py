@@ -134,7 +134,7 @@ def test_the_configuration_of_a_function(inner: Runner) -> None:
 # Three sessions have to be of one state of the host, whose CPUs may move meanwhile: nobody asks how far apart they are.
 SLOW = """
 from pytest_icbench.host.resource.cpu_meter import CpuMeter
-from pytest_icbench.model.cpu_state import CpuState
+from pytest_icbench.model.placement import CpuState
 
 CpuMeter.read = lambda *_: CpuState()
 

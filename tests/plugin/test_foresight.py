@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from pytest_icbench.gate.entry import Entry
-from pytest_icbench.gate.precheck import GAP_S
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.store import baselines, history_file
 from tests.baselines import HOST, entry, launch, measured, scaled, with_sessions
@@ -72,7 +71,10 @@ OTHER_LAYOUT = "1 case of another host, layout or placement (cores is 8 here and
         ),
         (with_sessions(saved(per_reference_launch=())), "1 case without a reference link"),
         (with_sessions(saved(started_at=2e9)), "a session of 2033-05-18T03:33:20Z lies ahead of the clock"),
-        (with_sessions(saved(started_at=time.time() - 1.1 * GAP_S)), "1 case last saved more than 14 days ago"),
+        (
+            with_sessions(saved(started_at=time.time() - 1.1 * history_file.GAP_S)),
+            "1 case last saved more than 14 days ago",
+        ),
     ],
     ids=["host", "layout", "placement", "control", "clock", "gap"],
 )

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from pytest_icbench.errors import WorkloadError
-from pytest_icbench.gate.waivers import Waiver
+from pytest_icbench.gate.judge import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import EXIT_STATUS, WEAK_STATUS

@@ -15,7 +15,7 @@ from pytest_icbench.measure.case_progress import Progress
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.plugin.rounds import Rounds
-from pytest_icbench.plugin.xdist.workers import ControllerHooks
+from pytest_icbench.plugin.xdist_workers import ControllerHooks
 from tests.measurements import measurement
 from tests.plugin.conftest import Runner
 from tests.plugin.fakes import FakeTestbed

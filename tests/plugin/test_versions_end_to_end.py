@@ -22,7 +22,7 @@ pytestmark = [
 # may move meanwhile: what differs here is far more than that changes.
 SLOW = """
 from pytest_icbench.host.resource.cpu_meter import CpuMeter
-from pytest_icbench.model.cpu_state import CpuState
+from pytest_icbench.model.placement import CpuState
 
 CpuMeter.read = lambda *_: CpuState()
 

@@ -15,7 +15,7 @@ def pytest_testnodedown(node, error):
         Path("lost").touch()
 
 def pytest_xdist_make_scheduler(config, log):
-    from pytest_icbench.plugin.xdist.scheduler import HostScheduling
+    from pytest_icbench.plugin.xdist_workers import HostScheduling
 
     return HostScheduling(config, log, replaces=False)
 """

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.launch import PairCounts
-from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.placement import CpuState, Placement
 
 
 @dataclass(kw_only=True)

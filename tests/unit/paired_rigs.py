@@ -14,16 +14,16 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.kinds.runs import measure_versions
 from pytest_icbench.measure import repetition, side_by_side
 from pytest_icbench.measure.case_progress import Progress
-from pytest_icbench.measure.comparing import Allowances, Criteria
 from pytest_icbench.measure.side import Side
+from pytest_icbench.measure.stopping import Allowances, Criteria
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.comparison import SideBySide
+from pytest_icbench.model.finding import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.decision import Allowance
 from pytest_icbench.stats.states import geometric_mean
+from pytest_icbench.stats.verdict_rule import Allowance
 from tests.unit.model_rig import ModelRig, frames, set_clock
 
 CASE = Case("testpmd", candidate="new")

@@ -16,11 +16,10 @@ from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.load import Frames
-from pytest_icbench.model.placement import Placement, Policy
+from pytest_icbench.model.placement import CpuState, Placement, Policy
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.rig import LaunchPlan, Polled
 from pytest_icbench.model.settings import Settings

@@ -24,11 +24,10 @@ from pytest_icbench.driver.application.protocol import ProofFailed
 from pytest_icbench.driver.workload.output import parse_line, parse_request_summary
 from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate import thresholds
 from pytest_icbench.model import toml
 from pytest_icbench.model.codec import encode
 from pytest_icbench.report.trends import trends
-from pytest_icbench.store import history_file
+from pytest_icbench.store import history_file, thresholds
 from tests.hostile import mutated_data, mutated_text, refusals
 from tests.unit.driver.test_applications import OUTPUTS, read_output
 from tests.unit.driver.test_open_loop import summary

@@ -10,7 +10,7 @@ from random import Random
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from pytest_icbench.stats.decision import (
+from pytest_icbench.stats.verdict_rule import (
     SESSION_ERROR,
     Allowance,
     Outcome,
@@ -40,10 +40,10 @@ CLAIM = (
     " launches depend on each other. A candidate exactly as bad as allowed passes in at most 4 %."
 )
 METHOD = f"""
-Each host has {SESSIONS:,} sessions of {CASES} cases, decided by the gate's own functions (`stats.decision`) with the
-default allowance. A pair of launches takes {PAIR_S:g} s with its rigs, so a case has {MINUTES[0] * 60 // CASES} s in
-{MINUTES[0]} minutes. States last as they were sampled on a virtual machine (medians near 5 s, far 21 s); far is half
-as fast. Pairs that met two states are dropped, and sessions are compared within a state.
+Each host has {SESSIONS:,} sessions of {CASES} cases, decided by the gate's own functions (`stats.verdict_rule`) with
+the default allowance. A pair of launches takes {PAIR_S:g} s with its rigs, so a case has {MINUTES[0] * 60 // CASES} s
+in {MINUTES[0]} minutes. States last as they were sampled on a virtual machine (medians near 5 s, far 21 s); far is
+half as fast. Pairs that met two states are dropped, and sessions are compared within a state.
 
 By sessions, a fifth of the time is for measuring again, with the session's own level as it was, which is the worst.
 Alarms are the most with any of these baselines; power is that with {KEPT[1]} sessions.

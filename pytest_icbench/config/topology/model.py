@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from pytest_icbench.model.attach_target import ATTACH, AttachTarget
 from pytest_icbench.model.case import Case, Dimension
-from pytest_icbench.model.endpoint import Address
-from pytest_icbench.model.endpoint_spec import EndpointSpec
+from pytest_icbench.model.endpoint import Address, EndpointSpec
 from pytest_icbench.model.path import FramePath
 
 Host = Literal["local", "remote"]

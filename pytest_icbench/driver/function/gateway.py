@@ -16,8 +16,7 @@ from pytest_icbench.driver.function import proof
 from pytest_icbench.driver.function.grammar import ParsedFunction, Parts
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe, RateLimit
-from pytest_icbench.driver.function.suricata import SuricataFunction
-from pytest_icbench.driver.function.suricata_engine import Engine, Program, rule_file, rule_text
+from pytest_icbench.driver.function.suricata import Engine, Program, SuricataFunction, rule_file, rule_text
 from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns

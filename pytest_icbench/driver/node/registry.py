@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pytest_icbench.driver.node import docker, lxc, oci, podman
 from pytest_icbench.driver.node.docker import DockerNode
 from pytest_icbench.driver.node.lxc import LxcNode
 from pytest_icbench.driver.node.netns import NetnsNode
@@ -18,6 +19,8 @@ from pytest_icbench.wording import suggestion
 _BUILTIN: tuple[type[Node], ...] = (LxcNode, NetnsNode, OciNode, PodmanNode, DockerNode)
 #: The names of the built-in kinds, the default first.
 NODE_KINDS = tuple(cls.kind for cls in _BUILTIN)
+#: The changes of the host that only nodes of a kind make, and what undoes them.
+UNDO_KINDS = {**lxc.UNDO_KINDS, **oci.UNDO_KINDS, **podman.UNDO_KINDS, **docker.UNDO_KINDS}
 
 _kinds: dict[str, type[Node]] = {cls.kind: cls for cls in _BUILTIN}
 

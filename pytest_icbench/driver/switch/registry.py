@@ -7,15 +7,13 @@ from pytest_icbench.driver.switch.attach import AttachedPath
 from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
 from pytest_icbench.driver.switch.dpdk.direct import DirectLink
 from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
-from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
-from pytest_icbench.driver.switch.forwarder.forward_raw import ForwardRawSwitch
+from pytest_icbench.driver.switch.forwarder.forward import ForwardRawSwitch, ForwardSwitch
 from pytest_icbench.driver.switch.kernel.ipvlan import Ipvlan
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.kernel.macvlan import Macvlan
-from pytest_icbench.driver.switch.kernel.netkit import Netkit
 from pytest_icbench.driver.switch.kernel.route import Route
 from pytest_icbench.driver.switch.kernel.tc_redirect import TcRedirect
-from pytest_icbench.driver.switch.kernel.veth import VethLink
+from pytest_icbench.driver.switch.kernel.veth import Netkit, VethLink
 from pytest_icbench.driver.switch.kernel.vxlan import Vxlan
 from pytest_icbench.driver.switch.kernel.xdp import Xdp
 from pytest_icbench.driver.switch.ovs.kernel_datapath import OvsKernel

@@ -13,7 +13,7 @@ from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host.answers import read_answer
 from pytest_icbench.host.process import Process, Spawner
 from pytest_icbench.model.codec import DamagedData, decode, from_json
-from pytest_icbench.model.cpu_state import CpuPair, CpuState
+from pytest_icbench.model.placement import CpuPair, CpuState
 from pytest_icbench.stats.states import geometric_mean
 
 #: Time limit of an answer in seconds, and its increase for each pair: three times the program's own limit.

@@ -10,7 +10,7 @@ from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.journaled_changes import Changes, Holder
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.kernel_option import file_of
+from pytest_icbench.model.candidate import file_of
 
 
 def check_options(root: Root, options: Mapping[str, str], where: str) -> None:

@@ -13,9 +13,8 @@ from functools import partial
 from typing import TypeVar
 
 from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, ProofFailed, SendRequest
-from pytest_icbench.measure.launch.cpu_states import beside_cpu_states
 from pytest_icbench.measure.launch.culprit import switch_first
-from pytest_icbench.measure.launch.disturbance import StealTrack, why_disturbed
+from pytest_icbench.measure.launch.disturbance import StealTrack, beside_cpu_states, why_disturbed
 from pytest_icbench.measure.launch.processes import workload_error
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.application import ApplicationLaunch, ApplicationRun, ClientFigures

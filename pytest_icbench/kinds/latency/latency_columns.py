@@ -22,7 +22,6 @@ from pytest_icbench.display.points import scaled
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Charts, Further, Kind, Ranked
 from pytest_icbench.kinds.latency import latency_charts as charts
-from pytest_icbench.kinds.latency import percentile_charts as percentiles
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result
@@ -191,8 +190,8 @@ LATENCY = Kind(
             "percentiles",
             "Round trip by percentile",
             lambda results, order: (
-                *percentiles.cdf_figures(results, order),
-                *percentiles.by_percentile(results, order),
+                *charts.cdf_figures(results, order),
+                *charts.by_percentile(results, order),
             ),
         ),
     ),

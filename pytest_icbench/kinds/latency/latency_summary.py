@@ -16,8 +16,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import FrameFigures, Latency, kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.intervals import estimate_over_merged, estimate_over_units
 from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge
-from pytest_icbench.stats.student import estimate_over_merged, estimate_over_units
 
 
 def latency_figures(frames: FrameFigures, launches: Sequence[Launch], reference: Sequence[Launch]) -> Latency:

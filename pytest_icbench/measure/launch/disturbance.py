@@ -2,7 +2,8 @@
 """Decides whether a launch was disturbed, from what was taken from its CPUs and never from what was measured.
 
 Three independent checks: CPU time that other processes took on the measured CPUs, the scheduler's run delay of the
-polling threads, and gaps in the endpoints' loops.
+polling threads, and gaps in the endpoints' loops. A launch in which the state of the CPUs changed is disturbed, too.
+The state is read before and after a launch, because a reading uses the CPUs of the path.
 """
 
 from __future__ import annotations
@@ -10,10 +11,15 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
+from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.interference import Interference
-from pytest_icbench.model.launch import EndpointWork
+from pytest_icbench.model.launch import EndpointWork, Launch
+from pytest_icbench.model.placement import of_readings
+from pytest_icbench.stats.states import has_changed
 
 #: CPU time of others from which a launch is disturbed, as a share of the time of the CPUs that measure.
 TAKEN_LIMIT = 0.05
@@ -121,3 +127,27 @@ class StealTrack:
             return 0.0
         stolen = sum(self._totals[-1][cpu] - self._totals[0][cpu] for cpu in self._cpus)
         return stolen / (len(self._cpus) * (self._times[-1] - self._times[0]))
+
+
+def beside_cpu_states(rig: MeasuredRig, run: Callable[[], Launch]) -> Launch:
+    """Runs a launch; returns it with the state of its CPUs before and after it. Raises what ``run`` raises.
+
+    A launch in which the state changed is disturbed, whatever its value.
+    """
+    began = monotonic()
+    before, before_s = rig.cpu_state(), monotonic() - began
+    launch = run()
+    began = monotonic()
+    distances_ns, state = of_readings((before, rig.cpu_state()))
+    launch = replace(
+        launch,
+        distances_ns=distances_ns,
+        distance_ns=state.distance_ns,
+        work_ns=state.work_ns,
+        overhead_s=launch.overhead_s + before_s + monotonic() - began,
+    )
+    if not has_changed(distances_ns):
+        return launch
+    moved = f"the CPUs moved from {distances_ns[0]:.0f} to {distances_ns[-1]:.0f} ns apart"
+    windows = tuple(replace(window, disturbed=True) for window in launch.windows)
+    return replace(launch, disturbed=", ".join(filter(None, (launch.disturbed, moved))), windows=windows)

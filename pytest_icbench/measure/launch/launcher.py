@@ -22,13 +22,12 @@ from pytest_icbench.errors import Invalid, WorkloadError
 from pytest_icbench.measure.launch import acl_drops, hops, validity
 from pytest_icbench.measure.launch import windows as assemble
 from pytest_icbench.measure.launch.commands import commands, launch_plan
-from pytest_icbench.measure.launch.cpu_states import beside_cpu_states
 from pytest_icbench.measure.launch.culprit import switch_first
-from pytest_icbench.measure.launch.disturbance import StealTrack, why_disturbed
+from pytest_icbench.measure.launch.disturbance import StealTrack, beside_cpu_states, why_disturbed
 from pytest_icbench.measure.launch.processes import LaunchOutput, both_ways, workload_error
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes
-from pytest_icbench.measure.launch.stream import WindowStream
 from pytest_icbench.measure.launch.switch_work import Ports, WorkTrack, ports_between
+from pytest_icbench.measure.launch.windows import WindowStream
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData

@@ -4,12 +4,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.model.launch import Window
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.warmup import FEWEST_WINDOWS, SteadyPart, settle, truncation
+from pytest_icbench.stats.warmup import FEWEST_WINDOWS, truncation
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyPart:
+    """The measured part of a launch: windows ``discard`` + 1 to ``last``; ``stationary``: whether its rate was."""
+
+    discard: int
+    last: int
+    stationary: bool
+
+
+def settle(rates: Sequence[float], measured: int, most: int) -> SteadyPart | None:
+    """Returns the measured part of a launch; None while another window is needed.
+
+    Args:
+        rates: of every window so far.
+        measured: number of windows to be measured; at least ``FEWEST_WINDOWS`` are judged.
+        most: number of windows that may be discarded; then the last ones are measured, stationary or not.
+    """
+    n = len(rates)
+    if n < max(measured, FEWEST_WINDOWS):
+        return None
+    discard = truncation(rates)
+    if n - discard >= measured:
+        return SteadyPart(discard, n, stationary=True)
+    return SteadyPart(n - measured, n, stationary=False) if n >= measured + most else None
 
 
 class Settling:

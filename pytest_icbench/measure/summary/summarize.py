@@ -11,8 +11,7 @@ from pytest_icbench.measure.launch.switch_work import ports_over_launches
 from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summary.bottleneck import Bottleneck, LoadIndicators, find_bottleneck
-from pytest_icbench.measure.summary.launch_log import LaunchLog, by_round, main_figure, over
-from pytest_icbench.measure.summary.launch_states import state_fields
+from pytest_icbench.measure.summary.launch_log import LaunchLog, by_round, main_figure, over, state_fields
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.figures import BY_KIND, AnyFigures, kept
@@ -21,8 +20,7 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.stats.dependence import find_dependence
-from pytest_icbench.stats.drift import drift
+from pytest_icbench.stats.dependence import drift, find_dependence
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, quotients
 
 #: From this difference on a clock was set, and not slewed, in seconds.

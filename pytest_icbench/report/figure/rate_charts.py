@@ -10,7 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display.case_names import METRIC_NAMES, Traffic, grouped, maxima, number, path_of, traffic
+from pytest_icbench.display.case_names import (
+    METRIC_NAMES,
+    grouped,
+    maxima,
+    number,
+    path_of,
+    traffic,
+    without_rate,
+)
 from pytest_icbench.display.chart import MEASURED, Axes, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.display.points import OFFERED, SIZE, best_text, by_series, dot_plot, finding, row, scaled
 from pytest_icbench.model.result import Result
@@ -209,7 +217,7 @@ def one_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """
     fixed = [result for result in results if result.metric == "fixed" and result.frames.loss_event_count is None]
     figures = []
-    for place, group in enumerate(grouped(fixed, _any_rate).values()):
+    for place, group in enumerate(grouped(fixed, without_rate).values()):
         paths = [path_of(result) for result in group]
         if len(paths) < 2 or len(set(paths)) < len(paths):
             continue
@@ -217,10 +225,6 @@ def one_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
         rows = [point for result in group for point in _rate(result, _offered(result))]
         figures += dot_plot(f"one-load-{place}", "load", f"Received: {key.say()}", rows, (OFFERED, y), order)
     return figures
-
-
-def _any_rate(result: Result) -> Traffic:
-    return traffic(result)._replace(rate="")
 
 
 def _offered(result: Result) -> float:

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from pytest_icbench.display.case_names import have_two_sizes, hosts_apart, of_kind
+from pytest_icbench.display.case_names import disambiguated, have_two_sizes, hosts_apart, of_kind
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.kinds.kind import Charts, Place, Ranked
 from pytest_icbench.kinds.registry import KINDS
 from pytest_icbench.model.figures import Search, Throughput
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.disambiguate import disambiguated
 from pytest_icbench.report.figure import dots, heatmap, launches, losses, rate_charts, scaling, shares
 from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.figure.load_changes import following_figures

@@ -9,10 +9,10 @@ from pytest_icbench.display.case_names import host_legend, hosts_apart, value_te
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer
-from pytest_icbench.report.figure import published, vega
+from pytest_icbench.report.figure import published
 from pytest_icbench.report.html.data import page_data
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.html.parts import Link, folded, resource, table, text
+from pytest_icbench.report.html.parts import Link, chart_script, folded, missing_note, resource, table, text
 from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.wording import counted
 
@@ -38,11 +38,10 @@ def summary(page: Page) -> str:
 
 def body(page: Page) -> str:
     """Returns the part below the counts: charts, the filter, one case, what was not measured, data and scripts."""
-    nothing = "" if vega.available() else f'<p role="note">{text(vega.MISSING)}</p>'
     sources = f'<p class="ic-dim" id="ic-sources">{" · ".join(map(text, page.sources))}</p>' if page.sources else ""
     scripts = "\n".join(f"<script>{resource(name)}</script>" for name in _SCRIPTS)
     return f"""
-{nothing}
+{missing_note()}
 <noscript><p>Charts and rows need JavaScript; results.jsonl, next to this page, has all data.</p></noscript>
 <div id="ic-figures"></div>
 <section id="ic-cases" aria-labelledby="ic-cases-head">
@@ -62,7 +61,7 @@ def body(page: Page) -> str:
 {_statements(page)}
 {sources}
 <script type="application/json" id="ic-data">{page_data(page)}</script>
-<script>{vega.script()}</script>
+<script>{chart_script()}</script>
 {scripts}
 """
 

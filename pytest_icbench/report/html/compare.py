@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report.figure import vega
 from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.html.data import Charts, chart_settings
-from pytest_icbench.report.html.parts import resource, table, text
+from pytest_icbench.report.html.parts import chart_script, missing_note, resource, table, text
 from pytest_icbench.report.value_changes import Comparison
 
 _SCRIPT = """
@@ -57,14 +56,13 @@ def plain_page(title: str, lead: str, sections: Sequence[PlainSection]) -> str:
     page = {**chart_settings(()), "sections": data, "specs": charts.specs}
     json_data = json.dumps(page, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     verdicts = "".join(f".ic-{verdict} {{ color: var(--ic-{verdict.colour}); }}" for verdict in Verdict)
-    missing = "" if vega.available() else f'<p role="note">{text(vega.MISSING)}</p>'
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{text(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{resource('page.css')}{verdicts} main {{ overflow-wrap: anywhere; }}"
         " main td, main th { overflow-wrap: break-word; }</style></head>"
-        f"<body><main><h1>{text(title)}</h1>{missing}{lead}{''.join(parts)}</main>"
-        f'<script type="application/json" id="ic-data">{json_data}</script><script>{vega.script()}</script>'
+        f"<body><main><h1>{text(title)}</h1>{missing_note()}{lead}{''.join(parts)}</main>"
+        f'<script type="application/json" id="ic-data">{json_data}</script><script>{chart_script()}</script>'
         f"<script>{resource('charts.js')}</script><script>{_SCRIPT}</script></body></html>\n"
     )
 

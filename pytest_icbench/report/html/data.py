@@ -12,21 +12,25 @@ from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import interval_text, limit, main_figure, main_unit, three
 from pytest_icbench.display.chart import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.display.points import scaled
+from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.kinds.search.search_columns import bounds
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
-from pytest_icbench.report.columns import shown_verdict
+from pytest_icbench.report import host_states, remarks
+from pytest_icbench.report.columns import of_plain, shown_verdict
 from pytest_icbench.report.figure.registry import Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import WINDOWS, Windows, for_page
-from pytest_icbench.report.html.facts import facts_of
 from pytest_icbench.report.html.page import Page, line
+from pytest_icbench.report.overview import figure_text
 from pytest_icbench.report.plain import with_plain
-from pytest_icbench.report.reported_intervals import deciding
+from pytest_icbench.report.reported_intervals import deciding, sessions_of
 from pytest_icbench.report.value_changes import change_of
 from pytest_icbench.wording import printable
 
 #: The content of a column: its values, or ``{"runs": [value, number, value, number, ...]}``.
 Packed = list[Any] | dict[str, list[Any]]
+#: The most cases on a page with charts of the single case, which take a kilobyte each.
+MOST_DRAWN = 500
 
 
 def packed(values: Sequence[Any]) -> Packed:
@@ -42,10 +46,6 @@ def packed(values: Sequence[Any]) -> Packed:
 def packed_rows(chart: Figure) -> list[Packed]:
     """Returns the rows of a chart as its columns; without rows every column is empty."""
     return [packed([row[place] for row in chart.rows]) for place in range(len(chart.columns))]
-
-
-#: The most cases on a page with charts of the single case, which take a kilobyte each.
-MOST_DRAWN = 500
 
 
 def page_data(page: Page) -> str:
@@ -170,3 +170,77 @@ class Charts:
         if place == len(self.specs):
             self.specs.append(chart.spec)
         return chart.to_dict() | {"spec": place, "rows": packed_rows(chart)}
+
+
+def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]:
+    """Returns names and texts; facts without a value are left out.
+
+    Args:
+        repeat: the command that repeats the case.
+    """
+    treatment, identity = result.treatment, result.identity
+    switch: dict[str, Any] = dict(treatment.get("switch") or {})
+    facts: list[tuple[str, object]] = [
+        ("verdict", _joined(result.verdict, result.reason)),
+        ("evidence", result.evidence),
+        ("value", (figure := figure_text(result)) and _joined(figure, result.metric)),
+        *kind_of(result).facts(result),
+        ("losses", remarks.describe_losses(result)),
+        ("lost by hop", remarks.lost_by_hop(result)),
+        ("chain", remarks.crowding(result)),
+        ("functions on one CPU", remarks.side_by_side(result)),
+        ("noisy neighbour", remarks.noisy_neighbour_effect(result)),
+        ("changes of the load", remarks.load_changes(result)),
+        ("limited by", _joined(result.bottleneck, result.bottleneck_evidence)),
+        ("disturbed", remarks.disturbance(result)),
+        ("clock", remarks.clock_step(result)),
+        ("not known", remarks.not_known(result)),
+        ("states", host_states.levels(result)),
+        ("dependence", remarks.dependence(result)),
+        ("drift", remarks.drift(result)),
+        ("launches", _joined(result.launches, remarks.rounds(result), f"ended by {result.ended_by}")),
+        ("interval", (sessions := sessions_of(result)) and f"includes the spread of {sessions}"),
+        ("reference", _reference(result)),
+        ("no reference", result.reference_evidence),
+        ("frames", _frames(result) if result.frames.scheduled else ""),
+        ("switch version", switch.get("version")),
+        ("DPDK", treatment.get("dpdk")),
+        ("kernel", treatment.get("kernel")),
+        (
+            "host",
+            _joined(result.host, identity.get("cpu_model"), identity.get("cpus") and f"{identity['cpus']} CPUs"),
+        ),
+        ("placement", _joined(result.placement, treatment.get("cpus") and _cpus(treatment["cpus"]))),
+        ("repeat with", repeat),
+    ]
+    return [(name, str(value)) for name, value in facts if value not in (None, "", 0)]
+
+
+def _reference(result: Result) -> str:
+    if result.point.function is not None:
+        return of_plain(result)
+    ratio = result.ratio_to_reference
+    return "" if ratio is None else f"{ratio:.3g} of the reference link"
+
+
+def _joined(*parts: object) -> str:
+    return ", ".join(str(part) for part in parts if part not in (None, "", "None"))
+
+
+def _frames(result: Result) -> str:
+    counters = {
+        "scheduled": result.frames.scheduled,
+        "sent": result.frames.sent,
+        "refused": result.frames.refused,
+        "received": result.frames.received,
+        "lost": result.frames.lost,
+        **({"acl_drops": result.frames.acl_drops} if result.frames.acl_drops else {}),
+        "duplicated": result.frames.duplicated,
+        "reordered": result.frames.reordered,
+    }
+    return ", ".join(f"{name} {count:,}" for name, count in counters.items())
+
+
+def _cpus(cpus: dict[str, Any]) -> str:
+    parts = [f"{who} on CPU {' '.join(map(str, cpus[who]))}" for who in ("switch", "endpoints") if cpus.get(who)]
+    return ", ".join([*parts, *filter(None, [cpus.get("where")])])

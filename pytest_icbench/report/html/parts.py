@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pieces of markup: escaped text, links, and tables, which narrow screens stack and long ones fold. Pure."""
+"""Pieces of markup: text, links, the charts' script, and tables, which narrow screens stack and long ones fold."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape
 from importlib.resources import files
 
 from pytest_icbench.wording import printable
 
+#: The global name that the script of the charts sets.
+GLOBAL = "icbenchVega"
+#: The message where the library of the charts is missing.
+MISSING = "there are no charts: they need the library vl-convert-python (pip install 'pytest-icbench[html]')"
 #: Number of rows of a table above which the rest is folded.
 MOST_ROWS = 20
 
@@ -62,3 +70,28 @@ def folded(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     if rest:
         more = f"<details><summary>{len(rest)} more</summary>{table(heads, rest)}</details>"
     return table(heads, rows[:MOST_ROWS]) + more
+
+
+def charts_available() -> bool:
+    """Whether the library of the charts is installed."""
+    return importlib.util.find_spec("vl_convert") is not None
+
+
+def missing_note() -> str:
+    """Returns a note if the library of the charts is missing; else nothing."""
+    return "" if charts_available() else f'<p role="note">{text(MISSING)}</p>'
+
+
+@cache
+def chart_script() -> str:
+    """Returns Vega, Vega-Lite and Vega-Embed (BSD-3-Clause) as one script, safe in a ``script`` element.
+
+    They come with the package vl-convert-python, so that neither writing nor opening a page needs a network. The script
+    has about 900 kB and is built in seconds. It is empty without the library.
+    """
+    if not charts_available():
+        return ""
+    library = importlib.import_module("vl_convert")
+    bundle: str = library.javascript_bundle(f"window.{GLOBAL} = {{embed: vegaEmbed}};")
+    # The bundle is a module: the function keeps its names out of the global scope.
+    return "(function () {\n" + re.sub("</(?=script)", r"<\\/", bundle, flags=re.IGNORECASE) + "\n})();"

@@ -12,13 +12,13 @@ import pytest
 
 from pytest_icbench.cli.main import main
 from pytest_icbench.gate.baseline_comparison import Comparer
-from pytest_icbench.gate.entry import MOST_SESSIONS
+from pytest_icbench.gate.judge import Waiver
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.waivers import Waiver
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.stats.verdict_rule import MOST_SESSIONS
 from pytest_icbench.store import baselines, waiver_file
 from tests.baselines import HOST, entry, keep_sessions, measured, scaled
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.cli import bisect
+from pytest_icbench.cli.bisect import first_worse
 from pytest_icbench.cli.main import main
-from pytest_icbench.gate.bisection import first_worse
 from pytest_icbench.host.process import run
 
 

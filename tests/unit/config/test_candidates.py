@@ -10,15 +10,13 @@ import pytest
 
 from pytest_icbench.config.candidates import check, parse
 from pytest_icbench.config.cases import check_configs, expand, parse_marker
-from pytest_icbench.config.options import Options
+from pytest_icbench.config.options import Options, check_candidates
 from pytest_icbench.config.switches import SwitchConfig
-from pytest_icbench.config.unused_options import check_candidates
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.candidate import Candidate, candidate_key
+from pytest_icbench.model.candidate import Candidate, Replaced, candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application
-from pytest_icbench.model.replaced import Replaced
 from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.testbed.candidate_catalogue import Candidates
 

@@ -20,7 +20,7 @@ from pytest_icbench.model.case import SOCKET_APIS, Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.plugin.order import group_items
+from pytest_icbench.plugin.items import group_items
 
 
 @dataclass

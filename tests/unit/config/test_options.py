@@ -15,10 +15,8 @@ import pytest
 from pytest_icbench.config import option_table, values
 from pytest_icbench.config.axis import HOST, Row, option
 from pytest_icbench.config.cases import ARGUMENTS, Request, parse_marker
-from pytest_icbench.config.declaration import add_options
-from pytest_icbench.config.effective_settings import merge_settings, parse_overrides
-from pytest_icbench.config.option_table import TABLE
-from pytest_icbench.config.options import Options, from_config, read
+from pytest_icbench.config.option_table import TABLE, add_options
+from pytest_icbench.config.options import Options, from_config, merge_settings, parse_overrides, read
 from pytest_icbench.errors import UsageError
 from pytest_icbench.host.host_session import NODE_PIDS
 from pytest_icbench.measure.soak import SOAK_S
@@ -286,7 +284,7 @@ def test_an_option_and_its_ini_twin_are_in_the_help(pytester: pytest.Pytester) -
         paint=(
             "import dataclasses\n"
             "from pytest_icbench.config.axis import HOST, option\n"
-            "from pytest_icbench.config.declaration import add_options\n"
+            "from pytest_icbench.config.option_table import add_options\n"
             "from pytest_icbench.config.option_table import Options\n"
             "@dataclasses.dataclass(frozen=True)\n"
             "class More(Options):\n"

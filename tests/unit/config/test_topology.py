@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.config.topology.fields import NAME_MAX
 from pytest_icbench.config.topology.model import Container, default, to_toml
-from pytest_icbench.config.topology.reading import loads, read
+from pytest_icbench.config.topology.reading import NAME_MAX, loads, read
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
-from pytest_icbench.model.endpoint import Address
-from pytest_icbench.model.endpoint_spec import EndpointSpec, default_endpoint_specs
+from pytest_icbench.model.endpoint import Address, EndpointSpec, default_endpoint_specs
 from pytest_icbench.model.load import Application
 
 #: Two pairs, one of them across two hosts.

@@ -11,7 +11,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
-from pytest_icbench.model.endpoint_spec import EndpointSpec
+from pytest_icbench.model.endpoint import EndpointSpec
 
 GOOD = """\
 [[container]]

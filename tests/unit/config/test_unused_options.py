@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.options import Options
-from pytest_icbench.config.unused_options import find_unused
+from pytest_icbench.config.options import Options, find_unused
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application, Startup
 from pytest_icbench.plugin.third_party import find_components, find_unused_options

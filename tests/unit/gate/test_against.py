@@ -12,9 +12,7 @@ import pytest
 from pytest_icbench.errors import Regression
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.entry import Baseline, Entry, make_entry
-from pytest_icbench.gate.judge import Judgement, Policy, enforce, judge
-from pytest_icbench.gate.thresholds import parse
-from pytest_icbench.gate.waivers import Waiver
+from pytest_icbench.gate.judge import Judgement, Policy, Waiver, enforce, judge
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.comparability import DEFAULT
 from pytest_icbench.model.launch import Launch
@@ -22,6 +20,7 @@ from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Histogram
+from pytest_icbench.store.thresholds import parse
 from tests.baselines import HOST, LAUNCHES, entry, launch, measured, scaled, with_cycles, with_sessions
 
 LATENCY = Case("ovs", dimension="latency")
@@ -275,6 +274,14 @@ def test_waivers_of_other_cases_and_of_passing_ones_are_ignored() -> None:
     assert not waived("2026-12-31", case="vpp-*")
     good = judged(measured(), entry(), waivers=(Waiver("*", "x", "2026-12-31"),), today=TODAY)
     assert (good.verdict, good.waiver) == ("PASS", None)
+
+
+def test_of_several_waivers_the_one_that_lasts_longest_counts() -> None:
+    kept = Waiver("ovs-*", "known: tracker", "2026-06-15"), Waiver("*", "later", "2026-07-01")
+    for day, holding in ((date(2026, 6, 1), "later"), (date(2026, 7, 1), "later"), (date(2026, 8, 1), None)):
+        found = judged(measured(launches=SLOW), entry(), waivers=kept, today=day)
+        assert found.waiver == (None if holding is None else "until 2026-07-01: later")
+        assert bool(found) is (holding is not None)
 
 
 def test_what_is_invalid_is_never_waived() -> None:

@@ -15,15 +15,14 @@ from pytest_icbench.errors import Invalid, Regression, UsageError
 from pytest_icbench.gate.baseline_comparison import BaselineComparison
 from pytest_icbench.gate.judge import Policy, enforce, judge
 from pytest_icbench.gate.limits import BOOKKEEPING, LIMITABLE, Limit
-from pytest_icbench.gate.thresholds import load, parse
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
-from pytest_icbench.model.long_run import BackToBack
 from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.model.trials import SearchLog
+from pytest_icbench.model.trials import BackToBack, SearchLog
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.store.thresholds import load, parse
 from tests.measurements import measurement
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.margins import COMPARED, KEYS, MAIN
-from pytest_icbench.gate.thresholds import parse
 from pytest_icbench.model.measurement import ESTIMATES
-from pytest_icbench.stats.decision import DEFAULT_ALLOWANCE
+from pytest_icbench.stats.verdict_rule import DEFAULT_ALLOWANCE
+from pytest_icbench.store.thresholds import parse
 
 TOML = """
 ["ovs-64B-b32-1vs1-Rmax"]

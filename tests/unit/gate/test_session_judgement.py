@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.gate.baseline_comparison import Comparer
+from pytest_icbench.gate.baseline_comparison import Comparer, compute_power_before
 from pytest_icbench.gate.entry import Baseline, Entry, SessionValues, make_entry
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.precheck import compute_power_before, saved, sentences
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.stats.decision import ENOUGH_SESSIONS, FEWEST_SESSIONS, SESSION_ERROR
+from pytest_icbench.stats.verdict_rule import ENOUGH_SESSIONS, FEWEST_SESSIONS, SESSION_ERROR
 from pytest_icbench.store.baselines import format_baseline, parse_baseline
 from tests.baselines import ALIKE, LAUNCHES, control, entry, launch, measured, scaled, with_cycles, with_sessions
 
@@ -183,25 +182,6 @@ def test_the_power_of_a_session_follows_from_the_baseline_alone() -> None:
     assert found(linked(1 - (power.finds or 0.0) - 0.001), before, cases=5).verdict == "REGRESSED"
     assert compute_power_before(linked(), allowed, 1).weak
     assert compute_power_before(with_sessions(linked(), SPREAD_OUT), allowed, 1).weak
-
-
-def test_power_and_weakness_of_all_cases_are_a_sentence_each() -> None:
-    (allowed,) = Margins().of("throughput")
-    steady, apart = (
-        compute_power_before(with_sessions(linked(), spread), allowed, 2) for spread in (ALIKE, SPREAD_OUT)
-    )
-    (only,) = sentences([("a", steady)])
-    assert only.startswith("this session would have found nine times of ten: a loss of 3.")
-    both, weak = sentences([("a", steady), ("b", apart)], before=True)
-    assert both.endswith("in b")
-    assert weak.startswith("weak session: 1 case of 2")
-    assert sentences([]) == []
-
-
-def test_cases_that_a_baseline_cannot_judge_are_reported_when_it_is_saved() -> None:
-    assert saved([with_sessions(linked())]) == []
-    (line,) = saved([with_sessions(linked()), linked()])
-    assert "cannot judge 1 case of 2 yet (fewest sessions: 1)" in line
 
 
 def test_a_file_keeps_what_decides() -> None:

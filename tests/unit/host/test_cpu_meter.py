@@ -16,7 +16,7 @@ from pytest_icbench.host.process import Spawner
 from pytest_icbench.host.resource import cpu_meter
 from pytest_icbench.host.resource.cpu_meter import CpuMeter, format_question, parse_answer
 from pytest_icbench.model.codec import DamagedData
-from pytest_icbench.model.cpu_state import CpuState
+from pytest_icbench.model.placement import CpuState
 
 Program = Callable[[str], Path]
 _TIMES = st.floats(0.1, 1e6)

@@ -15,7 +15,7 @@ from pytest_icbench.host.cleanup import UNDO_KINDS
 from pytest_icbench.host.journal import Journal
 from pytest_icbench.host.resource.sysctl import KernelOptions, check_options
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.kernel_option import file_of
+from pytest_icbench.model.candidate import file_of
 
 POLL = "/proc/sys/net/core/busy_poll"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.kinds.throughput.trains import (
+from pytest_icbench.kinds.throughput.throughput_run import (
     COARSE,
     FINE_STEPS,
     LONGEST,

@@ -8,9 +8,9 @@ import math
 
 import pytest
 
-from pytest_icbench.measure.comparing import Allowances, Series, fewest_comparing, why_stop_comparing
+from pytest_icbench.measure.stopping import Allowances, Series, fewest_comparing, why_stop_comparing
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.decision import SESSION_ERROR, Allowance, decide_pairs
+from pytest_icbench.stats.verdict_rule import SESSION_ERROR, Allowance, decide_pairs
 
 HIGHER = Allowance("higher")
 ANY = Allowance("higher", 1e-9)

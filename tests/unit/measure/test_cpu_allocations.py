@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_icbench.config.axes import parse_cpu_quotas, parse_cpu_shares
 from pytest_icbench.config.cases import expand, parse_marker
-from pytest_icbench.config.function_axes import parse_cpu_quotas, parse_cpu_shares
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError

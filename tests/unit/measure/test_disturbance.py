@@ -15,7 +15,7 @@ from pytest_icbench.kinds.runs import recomputed
 from pytest_icbench.measure import repetition
 from pytest_icbench.measure.launch.disturbance import LEAST_S, why_disturbed
 from pytest_icbench.measure.repetition import MOST_DISTURBED
-from pytest_icbench.model.disturbed import too_disturbed
+from pytest_icbench.model.fitness import too_disturbed
 from pytest_icbench.model.interference import Interference, Taker, Throttled, joined
 from pytest_icbench.model.launch import EndpointWork, Launch
 from pytest_icbench.model.measurement import Measurement

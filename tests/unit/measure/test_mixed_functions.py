@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.config.axes import parse_functions
 from pytest_icbench.config.cases import expand, parse_marker
-from pytest_icbench.config.function_axes import parse_functions
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError

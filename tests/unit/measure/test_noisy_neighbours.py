@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.config.axes import parse_isolations, parse_noisy_neighbours
 from pytest_icbench.config.cases import expand, parse_marker
-from pytest_icbench.config.function_axes import parse_isolations, parse_noisy_neighbours
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Invalid, UsageError

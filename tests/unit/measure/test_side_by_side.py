@@ -10,7 +10,7 @@ import pytest
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.kinds.runs import measure_versions
-from pytest_icbench.measure.comparing import Allowances, Criteria
+from pytest_icbench.measure.stopping import Allowances, Criteria
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

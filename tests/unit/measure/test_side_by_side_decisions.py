@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from pytest_icbench.measure.comparing import Allowances
-from pytest_icbench.stats.decision import SESSION_ERROR, Allowance
+from pytest_icbench.measure.stopping import Allowances
+from pytest_icbench.stats.verdict_rule import SESSION_ERROR, Allowance
 from tests.unit.paired_rigs import HIGHER, Model, compare, decided
 
 NEAR, FAR = (60.0, 60.0), (400.0, 400.0)

@@ -11,11 +11,11 @@ import pytest
 
 from pytest_icbench.driver.workload.output import WindowLine, parse_line
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.measure.launch.stream import WindowStream
+from pytest_icbench.measure.launch.windows import WindowStream
 from pytest_icbench.measure.soak import MOST_EVENTS, MOST_WINDOWS, soak_settings, with_losses
 from pytest_icbench.model.launch import Launch, Window
-from pytest_icbench.model.long_run import LossEvent
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.model.trials import LossEvent
 from tests.measurements import measurement
 
 SECOND = 10**9
@@ -123,7 +123,7 @@ def test_a_client_speaks_for_both_ends(tmp_path: Path) -> None:
 
 
 def test_what_was_said_is_on_the_disk_before_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_icbench.measure.launch.stream.SYNC_S", 0.0)
+    monkeypatch.setattr("pytest_icbench.measure.launch.windows.SYNC_S", 0.0)
     stream = WindowStream(tmp_path / "x")
     stream.take([said("client", 1)])
     assert written(tmp_path / "x") == [(1, 1, 2)]

@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 
 from pytest_icbench.kinds.runs import METHODS, recomputed
 from pytest_icbench.measure import stopping
-from pytest_icbench.measure.summary.launch_log import LaunchLog
-from pytest_icbench.measure.summary.launch_states import fullest, in_state, split_by_state, state_fields, states_of
+from pytest_icbench.measure.summary.launch_log import (
+    LaunchLog,
+    fullest,
+    in_state,
+    split_by_state,
+    state_fields,
+    states_of,
+)
 from pytest_icbench.measure.summary.summarize import Environment, summarize
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.placement import CpuState
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.states import LEAST_FACTOR
 from tests import measurements

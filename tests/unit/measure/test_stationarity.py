@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.config.effective_settings import merge_settings
-from pytest_icbench.config.options import Options
+from pytest_icbench.config.options import Options, merge_settings
 from pytest_icbench.driver.workload.output import WindowLine, WindowRtt
 from pytest_icbench.measure.launch.processes import LaunchOutput
 from pytest_icbench.measure.launch.stationarity import Settling, SettlingTimes, received_by_window

@@ -13,9 +13,9 @@ import pytest
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.stopping import narrow, telling_precision, why_stop
 from pytest_icbench.model.settings import PROTOCOLS, Settings
-from pytest_icbench.stats.decision import Allowance
 from pytest_icbench.stats.dependence import FEWEST_DECIDING
 from pytest_icbench.stats.intervals import over_launches
+from pytest_icbench.stats.verdict_rule import Allowance
 
 SESSIONS = 800
 #: Three standard errors of so many sessions.

@@ -12,10 +12,10 @@ import pytest
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.measure.launch import launcher
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.cpu_state import CpuState
 from pytest_icbench.model.endpoint import Address, Endpoint, Veth, VhostUser
 from pytest_icbench.model.launch import SwitchPort
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.placement import CpuState
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
 from tests.unit.scripted_rig import (

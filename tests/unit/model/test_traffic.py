@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.model import mix
+from pytest_icbench.model import traffic_mix
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.case_id import CASE_ID, is_case
 from pytest_icbench.model.load import Frames
@@ -33,10 +33,14 @@ PACKAGE = Path(__file__).parents[3] / "pytest_icbench"
 TELLING = {9216, 1518}
 
 lengths = st.integers(MIN_FRAME_BYTES, MAX_FRAME_BYTES)
-genomes = st.text("".join(mix.GENOME), min_size=1, max_size=mix.MAX_GENOME)
-weighted = st.dictionaries(lengths, st.integers(1, mix.MAX_CYCLE // mix.MAX_SIZES), min_size=1, max_size=mix.MAX_SIZES)
+genomes = st.text("".join(traffic_mix.GENOME), min_size=1, max_size=traffic_mix.MAX_GENOME)
+weighted = st.dictionaries(
+    lengths, st.integers(1, traffic_mix.MAX_CYCLE // traffic_mix.MAX_SIZES), min_size=1, max_size=traffic_mix.MAX_SIZES
+)
 mixes = st.one_of(
-    st.sampled_from(mix.NAMES), genomes, weighted.map(lambda sizes: ",".join(f"{k}:{v}" for k, v in sizes.items()))
+    st.sampled_from(traffic_mix.NAMES),
+    genomes,
+    weighted.map(lambda sizes: ",".join(f"{k}:{v}" for k, v in sizes.items())),
 )
 labels = st.one_of(st.none(), st.sampled_from(["2", "64k", "1M:zipf", "1500:ports", "3k:macs:zipf"]))
 headers = st.one_of(st.none(), st.sampled_from(["tcp4", "udp6", "tcp6", "udp4+vlan7", "tcp6+vlan4094"]))
@@ -126,5 +130,5 @@ def test_nobody_else_knows_how_long_frames_are() -> None:
     """The conformance suite sends frames of every length on purpose, and a mix is its lengths."""
     found = {name: list(reckoning(source)) for name, source in modules() if not name.startswith("conformance/")}
     assert found.pop("model/traffic.py")
-    assert found.pop("model/mix.py")
+    assert found.pop("model/traffic_mix.py")
     assert {name: expressions for name, expressions in found.items() if expressions} == {}

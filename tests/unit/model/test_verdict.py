@@ -16,7 +16,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.verdict import BAD, DEFAULT_FAILING, EXIT_STATUS, NOTABLE, ORDER, Verdict, parse_verdicts
-from pytest_icbench.stats.decision import Outcome
+from pytest_icbench.stats.verdict_rule import Outcome
 
 PACKAGE = Path(pytest_icbench.__file__).parent
 DOCS = Path(__file__).parents[3] / "docs"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.plugin import run
-from pytest_icbench.plugin.schedule.budget import Budget, Entry, share_out
+from pytest_icbench.plugin.plan import Budget, Entry, share_out
 from pytest_icbench.stats.dependence import FEWEST_DECIDING
 
 PLAIN = Entry(least_s=10.0, launch_s=1.0, launches=7, precision=0.03)

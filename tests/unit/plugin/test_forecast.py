@@ -10,7 +10,7 @@ import pytest
 from pytest_icbench.kinds.runs import estimate_s
 from pytest_icbench.model.rate import MAXIMUM, Rate
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.plugin.schedule.forecast import retest_least_s, retest_settings
+from pytest_icbench.plugin.plan import retest_least_s, retest_settings
 
 NDR = Rate(loss_ratio=0.0)
 SETTINGS = Settings()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.plugin.order import MOST_SEED, choose_seed, shuffle_items
+from pytest_icbench.plugin.items import MOST_SEED, choose_seed, shuffle_items
 
 Item = tuple[str | None, int]
 ITEMS: list[Item] = [(None, 0), *((rig, number) for rig in "abcd" for number in range(4))]

@@ -16,9 +16,8 @@ from pytest_icbench.model.case_id import is_case, rig_group
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.plugin.schedule.plan import count_hosts
-from pytest_icbench.plugin.xdist.scheduler import HostScheduling
-from pytest_icbench.plugin.xdist.workers import host_key, make_worker_input, replaces_workers
+from pytest_icbench.plugin.plan import count_hosts
+from pytest_icbench.plugin.xdist_workers import HostScheduling, host_key, make_worker_input, replaces_workers
 
 
 def item(case: Case, test: str = "test_x.py::test_rate") -> str:

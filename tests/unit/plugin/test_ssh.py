@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.plugin.xdist import ssh as gateways
+from pytest_icbench.plugin import xdist_workers as gateways
 from pytest_icbench.testbed.remote.ssh_command import OPTIONS
 from pytest_icbench.version import package_version
 
@@ -40,7 +40,7 @@ def spec(**changed: Any) -> Any:
 def test_nobody_is_asked_and_the_same_package_is_right(ssh: Ssh) -> None:
     called = ssh(f"echo Welcome; echo icbench-package {package_version()}")
     worker = spec(ssh_config="/etc/mine")
-    gateways.prepare([worker])
+    gateways.check_hosts([worker])
     assert worker.ssh.split() == [*OPTIONS, "root@lab7"]  # execnet makes this of it
     words = called.read_text().splitlines()
     assert words[:2] == ["-F", "/etc/mine"]
@@ -62,14 +62,14 @@ def test_nobody_is_asked_and_the_same_package_is_right(ssh: Ssh) -> None:
 def test_everything_else_is_a_sentence_that_names_the_worker(ssh: Ssh, line: str, sentence: str) -> None:
     ssh(line)
     with pytest.raises(UsageError, match=f"^worker gw3: .*{sentence}") as raised:
-        gateways.prepare([spec(id="gw2", via="gw9"), spec()])
+        gateways.check_hosts([spec(id="gw2", via="gw9"), spec()])
     assert "\n" not in str(raised.value)
     assert "lab7" not in str(raised.value)
 
 
 def test_other_ways_to_a_host_are_left_alone(ssh: Ssh) -> None:
     called = ssh("exit 255")
-    gateways.prepare([spec(ssh=None), spec(via="gate")])
+    gateways.check_hosts([spec(ssh=None), spec(via="gate")])
     assert not called.exists()
 
 
@@ -77,7 +77,7 @@ def test_a_host_that_does_not_answer(ssh: Ssh, monkeypatch: pytest.MonkeyPatch) 
     ssh("exec sleep 60")
     monkeypatch.setattr(gateways, "CONNECT_S", 0.05)
     with pytest.raises(UsageError, match=r"^worker gw3: no connection to its host: ssh has not got there within"):
-        gateways.prepare([spec()])
+        gateways.check_hosts([spec()])
 
 
 def test_a_host_that_ssh_gets_to_again_is_waited_for(ssh: Ssh, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 import pytest_icbench
 from pytest_icbench.cli.main import parser
 from pytest_icbench.config.cases import ARGUMENTS
-from pytest_icbench.config.effective_settings import NAMES
 from pytest_icbench.config.option_table import TABLE
+from pytest_icbench.config.options import NAMES
 from pytest_icbench.errors import Invalid
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict

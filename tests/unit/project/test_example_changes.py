@@ -62,7 +62,7 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import Verdict, parse_verdicts
 from pytest_icbench.plugin.outcomes import classify_outcome
-from pytest_icbench.stats.decision import Allowance, decide_pairs
+from pytest_icbench.stats.verdict_rule import Allowance, decide_pairs
 
 def verdict(loss, share):
     ratios = [1 - loss + step / 2000 for step in range(10)]

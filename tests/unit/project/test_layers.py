@@ -29,7 +29,7 @@ _STARTERS = ("pytest_icbench.host.process", "pytest_icbench.host.nsenter", "pyte
 _DOTTED = {module.removesuffix(".__init__") for module in _MODULES} - {"pytest_icbench"}
 _IMPORTERS = {"import_module", "__import__", "find_spec", "resolve_name"}
 #: Run on another host, where nothing of the package is imported yet, and so texts there.
-_RUN_ELSEWHERE = ("pytest_icbench.testbed.remote.connection", "pytest_icbench.plugin.xdist.ssh")
+_RUN_ELSEWHERE = ("pytest_icbench.testbed.remote.connection", "pytest_icbench.plugin.xdist_workers")
 #: Modules at the top of the package; others belong into its folders.
 MOST_MODULES = 8
 #: Names that modules of several folders have, because each has the same place in its folder.

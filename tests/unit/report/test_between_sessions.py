@@ -12,11 +12,10 @@ from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import markdown, openmetrics
-from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.html.data import facts_of
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.line import result_line
 from pytest_icbench.report.reported_intervals import sessions_of, with_sessions
-from pytest_icbench.report.terminal_table import table
+from pytest_icbench.report.terminal_table import result_line, table
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result
 

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
-from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.html.data import facts_of
 from pytest_icbench.report.remarks import crowding, lost_by_hop, side_by_side
 from tests.measurements import result
 

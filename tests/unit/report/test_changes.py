@@ -17,7 +17,6 @@ from pytest_icbench.display.table import In
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.entry import Baseline
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.gate.thresholds import Thresholds
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
@@ -35,6 +34,7 @@ from pytest_icbench.report.side_comparison import compare_sides
 from pytest_icbench.report.value_changes import against_first, change_of, changed, comparisons
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.baselines import save
+from pytest_icbench.store.thresholds import Thresholds
 from tests.baselines import entry, measured, scaled, with_sessions
 from tests.charts import compiled
 from tests.measurements import measurement, result, side_by_side

@@ -8,12 +8,11 @@ from dataclasses import replace
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.report.headline import tiles
-from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.html.data import facts_of
 from pytest_icbench.report.html.page import Page, line
 from pytest_icbench.report.junit import properties
-from pytest_icbench.report.line import result_line
 from pytest_icbench.report.markdown import summary
-from pytest_icbench.report.terminal_table import table
+from pytest_icbench.report.terminal_table import result_line, table
 from tests.measurements import result
 
 WORDS = "other processes took 0.52 of 2 CPUs (stress-ng-cpu 0.48)"

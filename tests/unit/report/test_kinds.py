@@ -18,7 +18,7 @@ from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure import published
 from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.headline import question
-from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.html.data import facts_of
 from pytest_icbench.report.terminal_table import table
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import launch, result

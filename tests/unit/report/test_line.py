@@ -15,7 +15,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.report.line import result_line
+from pytest_icbench.report.terminal_table import result_line
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result, side_by_side
 

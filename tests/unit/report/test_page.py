@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 
 from pytest_icbench.display.chart import Figure
-from pytest_icbench.kinds.latency.percentile_charts import curve_of
+from pytest_icbench.kinds.latency.latency_charts import curve_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
-from pytest_icbench.model.long_run import BackToBack, LossEvent
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
-from pytest_icbench.model.trials import SearchLog
+from pytest_icbench.model.trials import BackToBack, LossEvent, SearchLog
 from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.report import overview
-from pytest_icbench.report.figure import published, registry, vega
+from pytest_icbench.report.figure import published, registry
 from pytest_icbench.report.figure.history_charts import history_figures
 from pytest_icbench.report.figure.registry import SECTIONS, CaseChart, Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import MOST_POINTS, Windows, thinned, windows_of
 from pytest_icbench.report.html import page as html
+from pytest_icbench.report.html import parts
 from pytest_icbench.report.html.body import body, summary
 from pytest_icbench.report.trends import Change, Point, Trend
 from pytest_icbench.stats.change_points import Level
@@ -217,7 +217,7 @@ def test_hostile_text_cannot_leave_its_place() -> None:
     page.add(f"test.py::test[{HOSTILE}]", result(Case("ovs"), reason=HOSTILE, verdict="INVALID", treatment=treatment))
     page.skipped.append((HOSTILE, HOSTILE))
     page.repeats[f"test.py::test[{HOSTILE}]"] = HOSTILE
-    for markup in (summary(page), body(page).replace(vega.script(), "")):
+    for markup in (summary(page), body(page).replace(parts.chart_script(), "")):
         assert "<script>document" not in markup
         assert "&lt;script&gt;document" in markup or "\\u003cscript\\u003edocument" in markup
         assert "\x1b" not in markup
@@ -352,12 +352,12 @@ def test_a_single_result_has_no_history() -> None:
 
 
 def test_without_the_library_the_page_says_why_there_are_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vega, "available", lambda: False)
-    vega.script.cache_clear()
+    monkeypatch.setattr(parts, "charts_available", lambda: False)
+    parts.chart_script.cache_clear()
     page = html.Page()
     page.add("t", result(Case("ovs")))
     text = body(page)
-    vega.script.cache_clear()
+    parts.chart_script.cache_clear()
     assert "pip install &#x27;pytest-icbench[html]&#x27;" in text
     assert len(text) < 100_000
 

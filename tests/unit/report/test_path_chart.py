@@ -18,8 +18,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.figure.path_chart import path_chart
 from pytest_icbench.report.figure.registry import case_charts
-from pytest_icbench.report.html.data import MOST_DRAWN, drawn_cases
-from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.html.data import MOST_DRAWN, drawn_cases, facts_of
 from tests.charts import values
 from tests.measurements import launch, result
 from tests.measurements import launch as made_launch

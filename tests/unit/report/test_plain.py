@@ -12,14 +12,12 @@ from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
-from pytest_icbench.report.html.data import page_data
-from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.html.data import facts_of, page_data
 from pytest_icbench.report.html.page import Page
-from pytest_icbench.report.line import result_line
 from pytest_icbench.report.markdown import summary
 from pytest_icbench.report.plain import plain_ratio, with_plain
 from pytest_icbench.report.tabular import COLUMNS, flat
-from pytest_icbench.report.terminal_table import table
+from pytest_icbench.report.terminal_table import result_line, table
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result
 

@@ -12,7 +12,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.report.html.facts import facts_of
+from pytest_icbench.report.html.data import facts_of
 from pytest_icbench.report.notes import notes
 from pytest_icbench.report.terminal_table import table
 from tests.measurements import measurement, result

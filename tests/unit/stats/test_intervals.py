@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.stats.intervals import estimate_over_rounds, interpolated, over_launches
-from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
-from pytest_icbench.stats.student import student_quantile
+from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate, student_quantile
 
 values = st.lists(st.floats(min_value=1, max_value=1e8), min_size=6, max_size=40)
 

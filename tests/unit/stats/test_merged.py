@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.intervals import over_launches
+from pytest_icbench.stats.intervals import UPWARD, estimate_over_merged, over_launches
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.student import UPWARD, estimate_over_merged
 
 positive = st.lists(st.integers(32, 128).map(lambda part: part / 64), min_size=6, max_size=30)
 

@@ -16,7 +16,7 @@ import pytest
 from pytest_icbench.cli.report import recompute
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import make_entry
-from pytest_icbench.gate.waivers import Waiver
+from pytest_icbench.gate.judge import Waiver
 from pytest_icbench.model.codec import from_json
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.result import Result

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.gate.waivers import Waiver
+from pytest_icbench.gate.judge import Waiver
 from pytest_icbench.model.codec import DamagedData
-from pytest_icbench.store.waiver_file import load, read, save, write
+from pytest_icbench.store.waiver_file import load, parse_day, read, save, write
 
 _WAIVERS = st.builds(Waiver, st.text(max_size=20), st.text(max_size=20), st.dates().map(str))
 ONE = Waiver("ovs-*", "known: tracker", "2026-06-15")
@@ -57,3 +57,9 @@ def test_a_waiver_file_is_saved_and_read_back(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with pytest.raises(UsageError, match="cannot be read"):
         load(tmp_path / "new")
+
+
+@pytest.mark.parametrize("text", ["2026-13-01", "2026-1-1", "20260101", "tomorrow", "2026-W01-1", ""])
+def test_a_text_that_is_no_day_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no day; write it as 2026-01-31"):
+        parse_day(text, "--until")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``veth``: one veth pair for each pair of nodes, without a switch. It is the reference link of kernel switches."""
+"""``veth`` and ``netkit``: one pair of interfaces for each pair of nodes, without a switch.
+
+``veth`` is the reference link of kernel switches.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_icbench.driver.switch.common import kernel
+from pytest_icbench.driver.switch.common.kernel import KernelPath
 from pytest_icbench.driver.switch.common.nic_uplink import NicEndpoint, only_attachment
 from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.host.net import links
+from pytest_icbench.host.net import links, stacked
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.path import FramePath
 
@@ -60,3 +64,18 @@ class VethLink(kernel.KernelSwitch):
             self._nic.give_back()
         kernel.remove_ends(self._attached)
         self._attached.clear()
+
+
+class Netkit(KernelPath):
+    """A cable of the kernel between the two nodes of each pair, without a queue."""
+
+    name = "netkit"
+    segments = True
+    kinds = ("netkit",)
+    veth_ports = False
+
+    def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
+        """Makes a netkit pair between the sides of each pair, both ends in the nodes."""
+        for a, b in FramePath.over(attachments).wires(attachments):
+            stacked.create_netkit(kernel.node_end(a), kernel.node_end(b), mtu=spec.mtu)
+        return self.endpoints(spec, attachments)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from pytest_icbench.config.axes import parse_functions
 from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.config.cases import expand, parse_marker
-from pytest_icbench.config.function_axes import parse_functions
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.forwarder import ForwarderFunction

@@ -13,8 +13,14 @@ import pytest
 
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.protocol import Ends
-from pytest_icbench.driver.function.suricata import SuricataFunction, af_packet_settings, dpdk_settings
-from pytest_icbench.driver.function.suricata_engine import Program, configuration, rule_file
+from pytest_icbench.driver.function.suricata import (
+    Program,
+    SuricataFunction,
+    af_packet_settings,
+    configuration,
+    dpdk_settings,
+    rule_file,
+)
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.errors import Unsupported

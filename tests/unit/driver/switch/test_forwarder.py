@@ -21,8 +21,7 @@ from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.forwarder import forward, forward_raw
 from pytest_icbench.driver.switch.forwarder import forwarder_process as forwarder
-from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
-from pytest_icbench.driver.switch.forwarder.forward_raw import ForwardRawSwitch
+from pytest_icbench.driver.switch.forwarder.forward import ForwardRawSwitch, ForwardSwitch
 from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
 from pytest_icbench.driver.workload.workload_version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError

@@ -13,8 +13,8 @@ import pytest
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.kernel.ipvlan import Ipvlan
 from pytest_icbench.driver.switch.kernel.macvlan import Macvlan
-from pytest_icbench.driver.switch.kernel.netkit import Netkit
 from pytest_icbench.driver.switch.kernel.tc_redirect import TcRedirect, redirect_peer
+from pytest_icbench.driver.switch.kernel.veth import Netkit
 from pytest_icbench.driver.switch.kernel.vxlan import Vxlan
 from pytest_icbench.driver.switch.kernel.xdp import Xdp, redirect_by_port
 from pytest_icbench.driver.switch.protocol import SwitchFacts

@@ -3,7 +3,7 @@
 
 Method 1, ``decide_pairs``: is the candidate slower than the base, both launched here? The unit is a pair of rebuilt
 rigs, which counts by its ratio of candidate to base. The test is Wilcoxon's signed-rank test of no change. Estimate and
-interval are Hodges and Lehmann's and Tukey's, from the same ranks (``stats.paired``). A coin for each pair decides
+interval are Hodges and Lehmann's and Tukey's, from the same ranks (``stats.intervals``). A coin for each pair decides
 which of the two is built last and launched first. Without a change, the two labels of a pair could be exchanged, so
 all patterns of signs are equally likely. The test is therefore exact whatever the host does: drift, states, heavy tails
 and dependent pairs change the sizes of the ratios, but never the signs. Rules that drop pairs or end the series may use
@@ -23,11 +23,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from pytest_icbench.stats.paired import factor, fewest_pairs
+from pytest_icbench.stats.intervals import estimate_ratio, fewest_pairs
 from pytest_icbench.stats.quantiles import CONFIDENCE, Estimate, quantile
-from pytest_icbench.stats.sessions import Spread, change_half_width, estimate_change_of_level, estimate_spread
+from pytest_icbench.stats.sessions import MOST, Spread, change_half_width, estimate_change_of_level, estimate_spread
 
 #: Greatest probability that a session without a change has any REGRESSED; the same for IMPROVED. With one session a
 #: night it is one false alarm in three months.
@@ -45,6 +45,9 @@ POWER, WEAK_LOSS, WEAK_POWER = 0.9, 0.1, 0.5
 FEWEST_SESSIONS = 3
 #: Sessions that are advised: Student's quantile for a session of five cases is 16 with three of them, and 6 with five.
 ENOUGH_SESSIONS = 5
+#: The most sessions of a case that a baseline keeps: one more replaces the oldest. The standard error of their spread
+#: is then 16 % of it, 1 / sqrt(2 · 19).
+MOST_SESSIONS = 20
 #: The most degrees of freedom of Student's interval over sessions. It keeps ``SESSION_ERROR`` even if the sessions'
 #: levels have the tails of Student's three degrees, last until the retest, and differ from the control's. By simulation
 #: of 5, 10 and 20 sessions (``benchmarks/validation``): 0.3, 0.8 and 0.6 %; without it up to 1.5 %.
@@ -104,24 +107,37 @@ class Allowance:
         return math.exp(-worsening if self.better == "higher" else worsening)
 
 
+class Power(NamedTuple):
+    """The losses that a comparison finds.
+
+    Attributes:
+        finds: the loss that is found with 90 % power, as a share; None if it is unknown.
+        weak: whether a loss of 10 % (of twice the allowance, if greater) is missed more often than not.
+    """
+
+    finds: float | None = None
+    weak: bool = True
+
+
+UNKNOWN_POWER = Power()
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The decision on a figure.
 
     Attributes:
         ratio: now over before, with its interval of 95 %.
-        finds: the loss that is found with 90 % power, as a share; None without an interval.
         reason: why it is open, else None.
         more: about how many more pairs would decide an open one; None if no number would.
-        weak: whether a loss of ``WEAK_LOSS`` is missed more often than not.
+        power: unknown without an interval.
     """
 
     outcome: Outcome
     ratio: Estimate
-    finds: float | None = None
     reason: Reason | None = None
     more: int | None = None
-    weak: bool = True
+    power: Power = UNKNOWN_POWER
 
 
 def confidence(cases: int) -> float:
@@ -144,8 +160,7 @@ def decide_pairs(ratios: Sequence[float], allowance: Allowance, cases: int) -> D
     Raises:
         ValueError: there is no ratio, or one is not positive.
     """
-    ones = [1.0] * len(ratios)
-    ratio, level = factor(ratios, ones), factor(ratios, ones, confidence(cases))
+    ratio, level = estimate_ratio(ratios), estimate_ratio(ratios, confidence(cases))
     if level.low is None or level.high is None or ratio.low is None or ratio.high is None:
         return Decision("open", ratio, reason="few", more=fewest(cases) - len(ratios))
     outcome = _classify(level, allowance)
@@ -154,10 +169,10 @@ def decide_pairs(ratios: Sequence[float], allowance: Allowance, cases: int) -> D
         outcome = "same"
     reach = math.log(level.high / level.low) / 2
     error = math.log(ratio.high / ratio.low) / 2 / _normal_half_width(CONFIDENCE)
-    found, weak = finds(reach, error, allowance), _is_weak(finds(reach, error, allowance, WEAK_POWER), allowance)
+    power = find_power(reach, error, allowance)
     if outcome != "open":
-        return Decision(outcome, ratio, found, weak=weak)
-    return Decision("open", ratio, found, "spread", _more(ratio, reach, error, allowance, len(ratios)), weak)
+        return Decision(outcome, ratio, power=power)
+    return Decision("open", ratio, "spread", _more(ratio, reach, error, allowance, len(ratios)), power)
 
 
 def is_narrow(ratios: Sequence[float], allowance: Allowance, precision: float = math.inf) -> bool:
@@ -194,49 +209,44 @@ def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: All
     ratio = estimate_change_of_level(now, levels, CONFIDENCE)
     if spread is None or sum(map(len, levels)) < FEWEST_SESSIONS:
         return Decision("open", ratio, reason="few")
-    found = session_finds(spread, len(levels[-1]), allowance, cases)
-    wide = math.exp(min(session_reach(spread, len(levels[-1]), cases), 700.0))
+    power = session_power(spread, len(levels[-1]), allowance, cases)
+    wide = math.exp(min(_session_reach(spread, len(levels[-1]), cases), MOST))
     outcome = _classify(Estimate(ratio.value, ratio.value / wide, ratio.value * wide), allowance)
-    weak = is_weak(spread, len(levels[-1]), allowance, cases)
-    if outcome == "open" and not weak:
+    if outcome == "open" and not power.weak:
         outcome = "same"
-    return Decision(outcome, ratio, found, "spread" if outcome == "open" else None, weak=weak)
+    return Decision(outcome, ratio, "spread" if outcome == "open" else None, power=power)
 
 
-def session_reach(spread: Spread, sessions: int, cases: int) -> float:
+def _session_reach(spread: Spread, sessions: int, cases: int) -> float:
     """Returns the half-width of the prediction interval, on the scale of logarithms."""
     known = Spread(spread.deviation, min(spread.freedom, MOST_FREEDOM))
     return change_half_width(known, sessions, confidence(cases))
 
 
-def session_finds(spread: Spread, sessions: int, allowance: Allowance, cases: int, power: float = POWER) -> float:
-    """Returns the loss, as a share, that a new session and its retest find with this power.
+def session_power(spread: Spread, sessions: int, allowance: Allowance, cases: int) -> Power:
+    """Returns the power of a new session and its retest, both of which have to find a loss.
 
     Args:
         sessions: their number at the newest level.
     """
     error = spread.deviation * math.sqrt(1 + 1 / sessions)
-    return finds(session_reach(spread, sessions, cases), error, allowance, power ** (1 / LOOKS))
+    return find_power(_session_reach(spread, sessions, cases), error, allowance, LOOKS)
 
 
-def is_weak(spread: Spread, sessions: int, allowance: Allowance, cases: int) -> bool:
-    """Whether a new session would miss a loss of 10 % (of twice the allowance, if greater) more often than not."""
-    return _is_weak(session_finds(spread, sessions, allowance, cases, WEAK_POWER), allowance)
-
-
-def _is_weak(found: float, allowance: Allowance) -> bool:
-    return found > max(WEAK_LOSS, 2 * allowance.share)
-
-
-def finds(reach: float, error: float, allowance: Allowance, power: float = POWER) -> float:
-    """Returns the loss, as a share, that is found with this power.
+def find_power(reach: float, error: float, allowance: Allowance, looks: int = 1) -> Power:
+    """Returns the power of a decision.
 
     Args:
         reach: half-width of the interval that has to exclude "no change", on the scale of logarithms.
         error: the standard error of the estimate, on the same scale.
+        looks: how often the loss has to be found.
     """
-    worsening = max(reach, allowance.worsening(allowance.limit)) + _NORMAL.inv_cdf(power) * error
-    return allowance.loss(allowance.ratio(min(worsening, 700.0)))
+
+    def finds(power: float) -> float:
+        worsening = max(reach, allowance.worsening(allowance.limit)) + _NORMAL.inv_cdf(power ** (1 / looks)) * error
+        return allowance.loss(allowance.ratio(min(worsening, MOST)))
+
+    return Power(finds(POWER), finds(WEAK_POWER) > max(WEAK_LOSS, 2 * allowance.share))
 
 
 def _classify(level: Estimate, allowance: Allowance) -> Outcome:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.decision import (
+from pytest_icbench.stats.sessions import estimate_spread
+from pytest_icbench.stats.verdict_rule import (
     FEWEST_SESSIONS,
     SESSION_ERROR,
     Allowance,
@@ -21,10 +22,8 @@ from pytest_icbench.stats.decision import (
     decide_session,
     fewest,
     is_narrow,
-    is_weak,
-    session_finds,
+    session_power,
 )
-from pytest_icbench.stats.sessions import estimate_spread
 
 RATE, TIME = Allowance("higher"), Allowance("lower")
 ANY = Allowance("higher", 1e-9)
@@ -87,8 +86,8 @@ def test_the_fewest_pairs_suffice(cases: int) -> None:
 def test_a_change_counts_from_the_allowance_on(level: float, outcome: str) -> None:
     decision = decide_pairs([level * (1 + 0.001 * number) for number in range(-4, 5)], RATE, 1)
     assert (decision.outcome, decision.reason) == (outcome, None)
-    assert decision.finds is not None
-    assert 0.03 < decision.finds < 0.05
+    assert decision.power.finds is not None
+    assert 0.03 < decision.power.finds < 0.05
 
 
 def test_a_significant_loss_below_the_allowance_is_not_worse() -> None:
@@ -114,7 +113,7 @@ def test_the_same_is_said_seldom_of_a_loss_of_the_allowance() -> None:
 
 @pytest.mark.parametrize("spread", [0.01, 0.03])
 def test_a_loss_of_what_it_finds_is_found_nine_times_of_ten(spread: float) -> None:
-    finds = [series(Random(seed), 0.0, spread).finds or 1.0 for seed in range(100)]
+    finds = [series(Random(seed), 0.0, spread).power.finds or 1.0 for seed in range(100)]
     loss = sorted(finds)[50]
     found = sum(series(Random(seed), loss, spread).outcome == "worse" for seed in range(200)) / 200
     assert 0.8 < found <= 1
@@ -148,15 +147,15 @@ def test_a_session_is_judged_against_those_before() -> None:
     before = [[100.0, 100.3, 99.7, 100.1, 99.9, 100.2]]
     worse, same, better = (decide_session(now, before, RATE, 5) for now in (94.0, 99.0, 106.0))
     assert [worse.outcome, same.outcome, better.outcome] == ["worse", "same", "better"]
-    assert same.finds is not None
-    assert 0.03 <= same.finds < 0.04
+    assert same.power.finds is not None
+    assert 0.03 <= same.power.finds < 0.04
     assert same.ratio == pytest.approx(0.99, rel=1e-3)
 
 
 def test_two_sessions_are_few() -> None:
     assert FEWEST_SESSIONS == 3
     few = decide_session(50.0, [[100.0, 100.1]], RATE, 1)
-    assert (few.outcome, few.reason, few.finds) == ("open", "few", None)
+    assert (few.outcome, few.reason, few.power.finds) == ("open", "few", None)
     assert few.ratio == pytest.approx(0.5, rel=1e-2)
     assert decide_session(50.0, [[100.0], [90.0], [80.0]], RATE, 1).reason == "few"
 
@@ -165,13 +164,13 @@ def test_a_session_that_would_miss_a_tenth_says_so() -> None:
     apart = [[100.0, 120.0, 80.0, 110.0]]
     decision = decide_session(100.0, apart, RATE, 5)
     assert (decision.outcome, decision.reason) == ("open", "spread")
-    assert decision.finds is not None
-    assert decision.finds > 0.3
+    assert decision.power.finds is not None
+    assert decision.power.finds > 0.3
     spread = estimate_spread(apart)
     assert spread is not None
-    assert is_weak(spread, 4, RATE, 5)
-    assert not is_weak(spread, 4, Allowance("higher", 0.99), 5)
-    assert session_finds(spread, 4, RATE, 5, 0.5) < decision.finds
+    assert session_power(spread, 4, RATE, 5) == decision.power
+    assert decision.power.weak
+    assert not session_power(spread, 4, Allowance("higher", 0.99), 5).weak
 
 
 def test_an_accepted_change_begins_a_level() -> None:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.warmup import FEWEST_WINDOWS, SteadyPart, settle, truncation
+from pytest_icbench.measure.launch.stationarity import SteadyPart, settle
+from pytest_icbench.stats.warmup import FEWEST_WINDOWS, truncation
 
 MEASURED, MOST = 10, 20
 

@@ -2,7 +2,7 @@
 """``thresholds.toml``: limits by case.
 
 Tables are keyed by patterns (``*``, ``?``, ``[...]``) over case ids; for each key the last table that matches wins.
-A key is ``min_`` or ``max_`` and the name of a result, or about the baseline (``margins.py``)::
+A key is ``min_`` or ``max_`` and the name of a result, or about the baseline (``gate.margins``)::
 
     ["*"]
     max_frame_loss_ratio = 0.9

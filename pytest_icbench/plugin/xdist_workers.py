@@ -1,34 +1,63 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The workers of pytest-xdist: one per host, all with the same package, and their results in the controller's run."""
+"""The workers of pytest-xdist: one per host, all with the same package, and their results in the controller's run.
+
+xdist leaves ssh to execnet, which calls it plainly and whose errors end pytest with a traceback. So ssh is made to ask
+for no password, and each host is asked first which package it has. Each worker is given one case at a time, if possible
+of the rig that it has; tests that are no benchmarks are handed out in xdist's order.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import shlex
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
+from xdist.scheduler import LoadScheduling
 
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options
-from pytest_icbench.errors import UsageError
+from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.host_session import RUN_DIR
+from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
-from pytest_icbench.model.case_id import is_case
+from pytest_icbench.model.case_id import is_case, rig_group
+from pytest_icbench.model.text_files import read_bytes
 from pytest_icbench.plugin.run_files import RunFiles, hide_names
 from pytest_icbench.plugin.usage import REFUSAL, refuse_rounds, report_errors, usage_errors
-from pytest_icbench.plugin.xdist import ssh
-from pytest_icbench.plugin.xdist.scheduler import HostScheduling
 from pytest_icbench.store.run_directory import TestRecord
 from pytest_icbench.store.transfer import RunMerger
+from pytest_icbench.testbed.remote.connection import CONNECT_S, other_package
+from pytest_icbench.testbed.remote.ssh_command import OPTIONS, SSH_FAILED, explain
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from pytest_icbench.version import package_version
 
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
+
 #: The end of the traceback of a worker that failed before it collected tests.
 _USAGE = re.compile(r"^[\w.]*UsageError: (.+)\Z", re.MULTILINE | re.DOTALL)
+#: A worker runs a test once it knows the next one: two tests keep it busy, and the rest stays free for other workers.
+_AHEAD = 2
+#: A lost worker is replaced if ssh reaches its host again within this time.
+PATIENCE_S = 5.0
+#: The shell's exit status if there is no such Python.
+_NO_PYTHON = 127
+#: The beginning of the answer: the output of a shell can come before it.
+_ANSWER = "icbench-package "
+_ASK = (
+    "import sys; sys.path[:] = [part for part in sys.path if part]; "
+    f"from pytest_icbench.version import package_version; print('{_ANSWER}' + package_version())"
+)
+_PYTHON_ERROR = re.compile(r"\w+Error: ")
+_NO_TESTS = ("venv", "node_modules", "build", "dist", "__pycache__")
 
 
 def _specs(config: pytest.Config) -> list[str]:
@@ -53,11 +82,7 @@ def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
     if option.maxworkerrestart is not None or option.dist != "load":
         return True
     specs = _specs(config)
-    if (
-        len(specs) < 2
-        or not any("ssh=" in spec for spec in specs)
-        or not (given or ssh.lead_to_benchmarks(config.args))
-    ):
+    if len(specs) < 2 or not any("ssh=" in spec for spec in specs) or not (given or lead_to_benchmarks(config.args)):
         return True
     option.maxworkerrestart = "0"
     return False
@@ -81,9 +106,9 @@ def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> bool
     for option, word in pairwise(words):
         if option in files and Path(word).exists():
             raise UsageError(f"{option} {word}: xdist takes a separate word for a test to copy: {option}={word}")
-    if not (given or ssh.lead_to_benchmarks(config.args)):
+    if not (given or lead_to_benchmarks(config.args)):
         return False
-    ssh.prepare(specs)
+    check_hosts(specs)
     return True
 
 
@@ -264,7 +289,7 @@ class ControllerHooks:
             raise pytest.UsageError(reason)
         if not (error and self._benchmarks and self._replaces):
             return
-        if (reason := ssh.explain_unreachable(node.gateway.spec)) is not None:
+        if (reason := explain_unreachable(node.gateway.spec)) is not None:
             pytest.exit(reason)
 
     @pytest.hookimpl(tryfirst=True)
@@ -286,3 +311,195 @@ class ControllerHooks:
         if config.getoption("dist") != "load":
             return None
         return HostScheduling(config, log, replaces=self._replaces)
+
+
+class HostScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no types
+    """Hands out one test at a time: each worker gets tests of the rig that it has, then of one that no worker has.
+
+    So a rig is built on one host, and on a second one only if that were idle otherwise. Since nothing is handed out
+    early, all hosts end within the time of a case.
+
+    Args:
+        replaces: whether xdist replaces a lost worker. If not, it lets the remaining workers finish the tests that they
+            were given. So they get all remaining tests then.
+    """
+
+    collection: list[str] | None
+    pending: list[int]
+    node2pending: dict[WorkerController, list[int]]
+
+    def __init__(self, config: Any, log: Any = None, *, replaces: bool = True) -> None:
+        super().__init__(config, log)
+        self._replaces = replaces
+        #: The group of each test by its index; empty if no test is a benchmark.
+        self._groups: dict[int, tuple[object, ...] | None] = {}
+        self._current: dict[WorkerController, tuple[object, ...] | None] = {}
+
+    def schedule(self) -> None:
+        """Hands out the first tests; called again when a worker comes later."""
+        collections = list(self.node2collection.values())
+        agreed = all(nodeids == collections[0] for nodeids in collections)
+        if self.collection is not None or not agreed or not any(is_case(nodeid) for nodeid in collections[0]):
+            super().schedule()
+            return
+        nodeids = collections[0]
+        self.collection = nodeids
+        self.pending[:] = range(len(nodeids))
+        self._groups = {index: rig_group(nodeid) for index, nodeid in enumerate(nodeids)}
+        for _ in range(_AHEAD):
+            for node in self.nodes:
+                self._hand_out(node)
+        self._end_idle()
+
+    def check_schedule(self, node: WorkerController, duration: float = 0) -> None:
+        """Hands out the next test after one of the node has ended."""
+        if not self._groups:
+            super().check_schedule(node, duration)
+            return
+        if node.shutting_down:
+            return
+        while self.pending and len(self.node2pending[node]) < _AHEAD:
+            self._hand_out(node)
+        self._end_idle()
+
+    def _end_idle(self) -> None:
+        """Shuts down nodes with one test, which then run it. Until then they could take the tests of a lost node."""
+        if self.pending:
+            return
+        for node in self.nodes:
+            if len(self.node2pending[node]) < _AHEAD and not node.shutting_down:
+                node.shutdown()
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Removes a worker that has ended. Returns the test that it ran if it was lost."""
+        crashed: str | None = super().remove_node(node)
+        if self._replaces or (node.shutting_down and crashed is None):
+            return crashed
+        if self.collection is None:
+            pytest.exit(f"worker {node.gateway.id} was lost before the cases were handed out: run it again")
+        takers = [other for other in self.nodes if not other.shutting_down]
+        while takers and self.pending:
+            self._hand_out(min(takers, key=lambda taker: len(self.node2pending[taker])))
+        left = len(self.pending)
+        self._say(
+            f"worker {node.gateway.id} is lost and not replaced: "
+            + (
+                f"{left} of its tests will not run, the other hosts are done"
+                if left
+                else "the other hosts have its tests"
+            )
+        )
+        return crashed
+
+    def _say(self, sentence: str) -> None:
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(f"\n{sentence}")
+
+    def _hand_out(self, node: WorkerController) -> None:
+        """Sends the node its next test, if one is pending."""
+        if not self.pending:
+            return
+        index = self.pending.pop(self.pending.index(self._choose(node)))
+        self._current[node] = self._groups[index]
+        self.node2pending[node].append(index)
+        node.send_runtest_some([index])
+
+    def _choose(self, node: WorkerController) -> int:
+        """Returns the first pending test of the node's rig, else of the largest group that no other node works on."""
+        waiting: dict[tuple[object, ...] | None, list[int]] = {}
+        for index in self.pending:
+            waiting.setdefault(self._groups[index], []).append(index)
+        if node in self._current and self._current[node] in waiting:
+            return waiting[self._current[node]][0]
+        busy = {group for other, group in self._current.items() if other is not node and other in self.node2pending}
+        free = [indexes for group, indexes in waiting.items() if group not in busy]
+        return _largest(free or list(waiting.values()))[0]
+
+
+def _largest(groups: Sequence[list[int]]) -> list[int]:
+    """Returns the group with most tests; of equal ones the first."""
+    return max(groups, key=lambda indexes: (len(indexes), -indexes[0]))
+
+
+def lead_to_benchmarks(arguments: Iterable[str]) -> bool:
+    """Whether pytest's arguments lead to benchmarks, as far as a controller, which collects nothing, can tell.
+
+    The ssh of other workers is left alone: it may ask for a password.
+    """
+    return any(
+        "icbench" in argument or any(b"icbench" in _read(file) for file in _sources(argument)) for argument in arguments
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except (OSError, ValueError):  # no source, so pytest does not read it either
+        return b""
+
+
+def _sources(argument: str) -> Iterator[Path]:
+    path = Path(argument.partition("::")[0])
+    if path.is_file():
+        yield path
+    for directory, below, names in os.walk(path):
+        below[:] = [name for name in below if not name.startswith(".") and name not in _NO_TESTS]
+        yield from (Path(directory, name) for name in names if name.endswith(".py"))
+
+
+def check_hosts(specs: Sequence[Any]) -> None:
+    """Makes execnet's ssh ask for no password, and checks the package of every host.
+
+    Args:
+        specs: the specifications of xdist's workers.
+
+    Raises:
+        UsageError: a host does not answer or has another package. The sentence names the worker, and nothing has been
+            copied to any host.
+    """
+    reached = [spec for spec in specs if spec.ssh]
+    for spec in reached:
+        spec.ssh = " ".join([*OPTIONS, spec.ssh])  # execnet splits it
+    asked = [spec for spec in reached if not spec.via]  # from here
+    with ThreadPoolExecutor(max(len(asked), 1)) as pool:
+        for answer in [pool.submit(ask, spec) for spec in asked]:
+            answer.result()
+
+
+def ask(spec: Any) -> None:
+    """Checks a worker's host. Raises UsageError if ssh does not reach its Python, or that has another package."""
+    words = [*(["-F", spec.ssh_config] if spec.ssh_config else []), *spec.ssh.split()]
+    python = spec.python or "python"
+    try:
+        done = run(["ssh", *words, f"{python} -c {shlex.quote(_ASK)}"], timeout_s=CONNECT_S, check=False)
+    except ProvisionError:  # it would name the host
+        raise _no_way(spec, f"ssh has not got there within {CONNECT_S:g} s: see that it does by hand") from None
+    if done.returncode == SSH_FAILED:
+        raise _no_way(spec, explain(done.stderr))
+    if done.returncode == _NO_PYTHON:
+        raise _no_way(spec, "it has no such Python: name one there with //python=PATH in its --tx")
+    theirs = next((line.removeprefix(_ANSWER) for line in done.stdout.splitlines() if line.startswith(_ANSWER)), None)
+    last = (done.stderr.strip().splitlines() or [""])[-1]
+    why = last if _PYTHON_ERROR.match(last) else "no answer"  # the output of a shell can have the host's name
+    if (sentence := other_package(theirs, why, "the Python of --tx")) is not None:
+        raise UsageError(f"worker {spec.id}: {sentence}")
+
+
+def _no_way(spec: Any, why: str) -> UsageError:
+    return UsageError(f"worker {spec.id}: no connection to its host: {why}")
+
+
+def explain_unreachable(spec: Any) -> str | None:
+    """Returns why ssh does not reach a worker's host within ``PATIENCE_S``; None if it does, or ssh is not used."""
+    if not spec.ssh or spec.via:
+        return None
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            ask(spec)
+            return None
+        except UsageError as error:
+            if time.monotonic() >= deadline:
+                return str(error)
+        time.sleep(1.0)

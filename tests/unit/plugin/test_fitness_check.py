@@ -6,11 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_icbench.gate.entry import Baseline, Entry
-from pytest_icbench.gate.precheck import PlannedCase, foresee, of_history
-from pytest_icbench.model.result import Result
-from pytest_icbench.report.decisions import is_weak, power
-from tests.baselines import HOST, entry, measured, with_sessions
-from tests.unit.gate.test_session_judgement import found, linked, unlinked
+from pytest_icbench.plugin.fitness_check import PlannedCase, explain_history, foresee
+from tests.baselines import HOST, entry, with_sessions
+from tests.unit.gate.test_session_judgement import linked, unlinked
 
 CASE = PlannedCase("throughput", "ovs-64B-b32-1vs1-Rmax", "dedicated", controlled=True)
 NOW = "2023-11-20T12:00:00Z"
@@ -77,22 +75,7 @@ def test_a_baseline_that_is_two_weeks_old_is_reported() -> None:
 
 def test_a_history_with_a_gap_or_ahead_of_the_clock_is_reported() -> None:
     day = 86400.0
-    assert of_history("h", 1.7e9, 1.7e9) is of_history("h", 1.7e9, 1.7e9 + 14 * day) is None
-    gap, ahead = (str(of_history("h", 1.7e9, 1.7e9 + later)) for later in (15 * day, -3 * 3600))
+    assert explain_history("h", 1.7e9, 1.7e9) is explain_history("h", 1.7e9, 1.7e9 + 14 * day) is None
+    gap, ahead = (str(explain_history("h", 1.7e9, 1.7e9 + later)) for later in (15 * day, -3 * 3600))
     assert gap.startswith("history h: 15 days without a result, so a change that this run shows may lie anywhere in")
     assert ahead.startswith("history h: a result lies 3 h ahead of the clock, which went back: set it right")
-
-
-def test_what_a_session_would_have_found_is_one_sentence() -> None:
-    results = [Result.of(measured(findings=(found(linked(), with_sessions(linked(), apart)),))) for apart in SPREADS]
-    reported, weak = power(results)
-    assert reported.startswith("this session would have found nine times of ten: a loss of 3.")
-    assert weak.startswith("weak session: 1 case of 2")
-    assert is_weak(results)
-    assert not is_weak(results[:1])
-    assert power([Result.of(measured())]) == []
-    (few,) = power([Result.of(measured(findings=(found(linked(), linked()),)))])
-    assert few.startswith("weak session: 1 case of 1")
-
-
-SPREADS = ((1.001, 1 / 1.001, 1.001, 1 / 1.001), (1.1, 1 / 1.1, 1.05, 1 / 1.05))

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.model import mix
+from pytest_icbench.model import traffic_mix
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, Traffic
 
 
 def parsed(text: str) -> str:
-    return mix.parse(text, MIN_FRAME_BYTES, MAX_FRAME_BYTES)
+    return traffic_mix.parse(text, MIN_FRAME_BYTES, MAX_FRAME_BYTES)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_cycle_has_what_the_mix_says(text: str, counts: dict[int, int], mean: 
 
 def test_a_genome_is_sent_as_written() -> None:
     """RFC 6985's letters; z is the frame of the path's MTU."""
-    assert mix.sizes(parsed("abcdefghiz")) == (64, 128, 256, 512, 1024, 1280, 1518, 2112, 9000, 1518)
+    assert traffic_mix.sizes(parsed("abcdefghiz")) == (64, 128, 256, 512, 1024, 1280, 1518, 2112, 9000, 1518)
 
 
 def test_equal_mixes_have_one_label() -> None:
@@ -46,12 +46,12 @@ def test_equal_mixes_have_one_label() -> None:
     assert Traffic.of_mix("64:14,594:8") == Traffic.of_mix("64:7,594:4")
 
 
-@given(st.dictionaries(st.integers(64, 9216), st.integers(1, 60), min_size=1, max_size=mix.MAX_SIZES))
+@given(st.dictionaries(st.integers(64, 9216), st.integers(1, 60), min_size=1, max_size=traffic_mix.MAX_SIZES))
 def test_each_size_is_spread_over_the_cycle(weights: dict[int, int]) -> None:
     """Two frames of a size are never further apart than twice their mean distance."""
     label = parsed(",".join(f"{size}:{weight}" for size, weight in weights.items()))
-    order = mix.sizes(label)
-    assert order == mix.sizes(label)
+    order = traffic_mix.sizes(label)
+    assert order == traffic_mix.sizes(label)
     counts = Counter(order)
     for size, count in counts.items():
         assert weights[size] * sum(counts.values()) == count * sum(weights.values())
@@ -93,4 +93,4 @@ def test_no_text_breaks_the_parser(text: str) -> None:
     except ValueError:
         return
     assert parsed(label) == label
-    assert all(MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES for size in mix.sizes(label))
+    assert all(MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES for size in traffic_mix.sizes(label))
