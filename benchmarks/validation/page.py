@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of the page that are made from the records: between `<!-- NAME -->` and `<!-- end NAME -->`."""
+"""The parts of the page that are made from the records.
+
+The summary stands in the file, between `<!-- summary -->` and `<!-- end summary -->`. The site has the others, too.
+"""
 
 from __future__ import annotations
 
@@ -16,28 +19,26 @@ _SIGN = {"holds": "✓ holds", "fails": "✗ **fails**", "not shown": "not shown
 
 
 def generate(text: str, claims: Mapping[str, Claim], records: Mapping[str, Record]) -> str:
-    """The page with its generated parts made anew. Raises ValueError if it lacks the marks of one."""
-    parts = {"summary": summary(claims, records), "claims": sections(claims, records), "host": hosts(records)}
-    for name, part in parts.items():
-        marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-        if not marks.search(text):
-            raise ValueError(f"the page has no part between <!-- {name} --> and <!-- end {name} -->")
-        text = marks.sub(lambda found, part=part: f"{found[1]}{part}\n{found[2]}", text)  # type: ignore[misc]
-    return text
+    """The page with its summary made anew. Raises ValueError if it lacks the marks of it."""
+    marks = re.compile(r"(<!-- summary -->\n).*?(<!-- end summary -->)", re.DOTALL)
+    if not marks.search(text):
+        raise ValueError("the page has no part between <!-- summary --> and <!-- end summary -->")
+    return marks.sub(lambda found: f"{found[1]}{summary(claims, records)}\n{found[2]}", text)
 
 
 def summary(claims: Mapping[str, Claim], records: Mapping[str, Record]) -> str:
     """One line a claim."""
-    lines = ["| claim | | bounds kept | took | on |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| claim | | bounds kept | took, s | on | record |", "| --- | --- | --- | --- | --- | --- |"]
     for name, claim in claims.items():
         record = records.get(name)
         link = f"[{claim.TITLE}](#{anchor(claim.TITLE)})"
         if record is None:
-            lines.append(f"| {link} | {_SIGN['not shown']} | | | |")
+            lines.append(f"| {link} | {_SIGN['not shown']} | | | | |")
             continue
         bounds = [row.held for row in record.rows if row.bound]
         kept = f"{sum(bounds)} of {len(bounds)}"
-        lines.append(f"| {link} | {_SIGN[record.state]} | {kept} | {record.duration_s:.0f} s | {record.date} |")
+        found = f"{_SIGN[record.state]} | {kept} | {record.duration_s:.0f} | {record.date}"
+        lines.append(f"| {link} | {found} | [{name}](validation/{name}.json) |")
     return "\n".join(lines)
 
 

@@ -33,7 +33,7 @@ COMMAND = ROOT / "docs" / "reference" / "command.md"
 
 def first_cells(document: Path, heading: str) -> list[str]:
     """First cells of the tables below a heading, up to the next heading; escapes undone."""
-    section = re.split(r"^#+ ", document.read_text(), flags=re.M)
+    section = re.split(r"^#+ ", reference.built(document.read_text()), flags=re.M)
     found = [part for part in section if part.startswith(heading + "\n")]
     assert len(found) == 1, f"{document.name} has {len(found)} sections '{heading}'"
     rows = re.findall(r"^\| (.*?)(?<!\\)\|", found[0], flags=re.M)
