@@ -53,17 +53,25 @@ def sections(claims: Mapping[str, Claim], records: Mapping[str, Record]) -> str:
 
 
 def section(name: str, claim: Claim, record: Record | None) -> str:
-    head = f"### {claim.TITLE}\n\n**Claimed.** {claim.CLAIM}\n\n{claim.METHOD.strip()}\n"
+    """The claim, its bounds and its charts. How it is shown, and what has no bound, is folded."""
+    parts = [f"### {claim.TITLE}", f"**Claimed.** {claim.CLAIM}"]
     if record is None:
-        return f'{head}\nNot run yet: `make validate ARGS="--only {name}"`.'
+        return "\n\n".join([*parts, f'Not run yet: `make validate ARGS="--only {name}"`.', folded(claim.METHOD.strip())])
     if record.missing is not None:
-        return f"{head}\n**Not shown here:** {record.missing}"
-    parts = [head, table(record.rows), f"[Every value](validation/{name}.json)"]
-    if record.notes:
-        parts.append("\n".join(f"* {note}" for note in record.notes))
+        return "\n\n".join([*parts, f"**Not shown here:** {record.missing}", folded(claim.METHOD.strip())])
+    bounded, others = ([row for row in record.rows if bool(row.bound) is bound] for bound in (True, False))
+    parts += [table(bounded), f"[Every value](validation/{name}.json)"]
     for figure, caption in claim.FIGURES.items():
         parts.append(f"![{figure}](validation/{name}-{figure}.svg)\n\n*{caption}*")
-    return "\n\n".join(part.rstrip("\n") for part in parts)
+    notes = "\n".join(f"* {note}" for note in record.notes)
+    parts.append(folded(claim.METHOD.strip(), table(others) if others else "", notes))
+    return "\n\n".join(parts)
+
+
+def folded(*parts: str) -> str:
+    """Markdown that a reader opens by a click."""
+    inside = "\n\n".join(filter(None, parts))
+    return f'<details markdown="1">\n<summary>How it is shown</summary>\n\n{inside}\n\n</details>'
 
 
 def table(rows: Sequence[Row]) -> str:

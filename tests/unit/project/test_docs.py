@@ -19,7 +19,7 @@ from pytest_icbench.config.effective_settings import NAMES
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.errors import Invalid
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.model.verdict import EXIT_STATUS, Verdict
 from pytest_icbench.plugin.fixture import Icbench
 from tests.unit.project.test_reference import reference
 
@@ -100,6 +100,12 @@ def test_every_verdict_and_every_reason_has_a_heading_that_says_what_to_do() -> 
     headings = set(re.findall(r"^#+ (.+)$", VERDICTS.read_text(), flags=re.M))
     known = {word for words in re.findall(r"``([a-z -]+)``", Invalid.__doc__ or "") for word in words.split()}
     assert {*Verdict, *known, "Skipped"} - headings == set()
+
+
+def test_the_table_of_verdicts_has_the_exit_codes_that_the_code_gives() -> None:
+    rows = re.findall(r"^\| \[([A-Z_]+)\]\(\S+\) \| .+? \| (yes|no) \| (\d+) \|", VERDICTS.read_text(), flags=re.M)
+    codes = {"passed": 0, "broken": 1, **EXIT_STATUS}
+    assert rows == [(str(each), "yes" if each.fails else "no", str(codes[each.outcome])) for each in Verdict]
 
 
 def test_every_limit_of_a_rate_has_a_row_that_says_what_to_do() -> None:

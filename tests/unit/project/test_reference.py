@@ -167,20 +167,37 @@ def test_the_site_is_built_without_a_warning_and_needs_no_network(tmp_path: Path
     search_from_disk(tmp_path / "index.html")
 
 
+#: What people type, and where the first answer is.
+SEARCHES = {
+    "waiver": "reference/limits.html",
+    "exit code": "how-to/ci.html",
+    "VM": "explanation/why-runs-differ.html",
+    "container": "how-to/",
+    "INCONCLUSIVE": "",
+    "kubernetes": "how-to/attach.html",
+    "ansible": None,
+}
+
+
 def search_from_disk(page: Path) -> None:
-    """Types a word into the search of a page that no server delivers."""
+    """Types words into the search of a page that no server delivers."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("Chromium is not here: apt install chromium")
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing")
+    found: dict[str, list[str]] = {}
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         tab = browser.new_page()
         asked: list[str] = []
         tab.on("request", lambda request: asked.append(request.url))
-        tab.goto(page.as_uri())
-        tab.locator(".md-search__input").focus()
-        tab.keyboard.type("waiver", delay=20)
-        tab.wait_for_selector(".md-search-result__item", state="attached", timeout=20_000)
+        for words in SEARCHES:
+            tab.goto(page.as_uri())
+            tab.locator(".md-search__input").focus()
+            tab.keyboard.type(words, delay=20)
+            tab.wait_for_selector(".md-search-result__item", state="attached", timeout=20_000)
+            links = tab.locator(".md-search-result__link").all()
+            found[words] = [link.get_attribute("href") or "" for link in links]
         browser.close()
+    print(found)
     assert [url for url in asked if not url.startswith("file:")] == []
