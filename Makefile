@@ -100,7 +100,6 @@ validate: install ## what the numbers are worth, claim by claim: docs/explanatio
 	PYTHONPATH=benchmarks $(VENV)/bin/python -P -m validation $(ARGS)
 
 docs: install ## the documents as a site in build/site, to be read and searched without a network; links are checked
-	$(VENV)/bin/python scripts/docs_reference.py --check
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
 clean: ## remove what was built and cached; .venv and reports stay

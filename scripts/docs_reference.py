@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the parts of the reference that are in the code: options, keys of files, abilities of switches, the API.
+"""Makes the parts of the documents that are in the code: options, keys of files, abilities of switches, the API.
 
-python scripts/docs_reference.py [--check] writes tables between `<!-- NAME -->` and `<!-- end NAME -->`;
-with --check it writes nothing, and the exit code is 1 if a page is not what the code says. The other parts exist in the
-site alone, in the place of `<!-- built: NAME -->`.
+They exist in the site alone, in the place of `<!-- built: NAME -->`.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ from pytest_icbench.model.trials import BackToBack, LossEvent, SearchLog, SweepP
 from pytest_icbench.store.history_file import Entry
 from pytest_icbench.store.run_directory import ResultPlace, RunInfo, TestRecord
 
-REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+ROOT = Path(__file__).parents[1]
 #: Members that are shown with their whole docstring; of others the first paragraph says enough.
 IN_FULL = ("Icbench", "Switch", "Node")
 
@@ -267,22 +266,45 @@ def measurement_members() -> str:
     return "\n".join(rows)
 
 
-#: The parts that stand in the files, by page.
-WRITTEN: dict[str, dict[str, Callable[[], str]]] = {
-    "options.md": {"options": options, "ini": ini_values},
-    "switches.md": {"ports": ports, "frames": frames},
-    "workload.md": {"options": workload_options},
-    "command.md": {"commands": subcommands},
-    "topology.md": {"keys": partial(keys_of, Table)},
-    "../how-to/adding-a-switch.md": {"traits": traits},
-    "../how-to/ci.md": {"grants": grants},
-    "../how-to/applications.md": {"applications": application_table},
-    "../how-to/versions.md": {"history": partial(keys_of, Entry)},
-    "../how-to/write-a-scenario.md": {"fixture": fixture},
-    "../../CONTRIBUTING.md": {"targets": targets},
-}
-#: The parts that are made when the site is built.
+def _imported(module: str) -> Any:
+    """Imports a module of the source tree that no package has."""
+    for directory in (ROOT, ROOT / "benchmarks"):
+        if str(directory) not in sys.path:
+            sys.path.append(str(directory))
+    return import_module(module)
+
+
+def faults() -> str:
+    """Returns the faults of the torture with what becomes of each."""
+    return str(_imported("tests.torture.page").table())
+
+
+def of_validation(part: str) -> str:
+    """Returns a part of the page of validation: ``sections`` or ``hosts``."""
+    claims = _imported("validation.claims").load()
+    records = _imported("validation.__main__").read(ROOT / "docs" / "explanation" / "validation", claims)
+    page = _imported("validation.page")
+    return str(page.sections(claims, records) if part == "sections" else page.hosts(records))
+
+
+#: The parts by name.
 BUILT: dict[str, Callable[[], str]] = {
+    "options": options,
+    "ini": ini_values,
+    "ports": ports,
+    "behaviour": frames,
+    "workload options": workload_options,
+    "commands": subcommands,
+    "topology": partial(keys_of, Table),
+    "traits": traits,
+    "applications": application_table,
+    "history": partial(keys_of, Entry),
+    "fixture": fixture,
+    "grants": grants,
+    "targets": targets,
+    "faults": faults,
+    "claims": partial(of_validation, "sections"),
+    "hosts": partial(of_validation, "hosts"),
     "api": interface,
     "members": measurement_members,
     "fields": measurement_fields,
@@ -319,32 +341,3 @@ BUILT: dict[str, Callable[[], str]] = {
 def built(markdown: str) -> str:
     """Returns a page with the parts that are made when the site is built."""
     return re.sub(r"<!-- built: ([\w -]+) -->", lambda mark: BUILT[mark[1]](), markdown)
-
-
-def written(page: str) -> str:
-    """Returns the text of a page with its tables made anew. Raises ValueError if it lacks the marks of one."""
-    text = (REFERENCE / page).read_text(encoding="utf-8")
-    for name, part in WRITTEN[page].items():
-        marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-        if not marks.search(text):
-            raise ValueError(f"{page} has no part between <!-- {name} --> and <!-- end {name} -->")
-        made = f"\n{part()}\n\n"
-        text = marks.sub(lambda found, made=made: found[1] + made + found[2], text)  # type: ignore[misc]
-    return text
-
-
-def main(arguments: list[str]) -> int:
-    """Writes the pages, or compares them with the code. Returns the exit code."""
-    stale = [page for page in WRITTEN if written(page) != (REFERENCE / page).read_text(encoding="utf-8")]
-    if "--check" in arguments:
-        for page in stale:
-            print(f"{Path(page).name} is not what the code says: run python scripts/docs_reference.py")
-        return int(bool(stale))
-    for page in stale:
-        (REFERENCE / page).write_text(written(page), encoding="utf-8")
-        print(Path(page).name)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of the page that are made from the records: between `<!-- NAME -->` and `<!-- end NAME -->`."""
+"""The parts of the page that are made from the records.
+
+The summary stands in the file, between `<!-- summary -->` and `<!-- end summary -->`. The site has the others, too.
+"""
 
 from __future__ import annotations
 
@@ -16,28 +19,26 @@ _SIGN = {"holds": "✓ holds", "fails": "✗ **fails**", "not shown": "not shown
 
 
 def generate(text: str, claims: Mapping[str, Claim], records: Mapping[str, Record]) -> str:
-    """The page with its generated parts made anew. Raises ValueError if it lacks the marks of one."""
-    parts = {"summary": summary(claims, records), "claims": sections(claims, records), "host": hosts(records)}
-    for name, part in parts.items():
-        marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-        if not marks.search(text):
-            raise ValueError(f"the page has no part between <!-- {name} --> and <!-- end {name} -->")
-        text = marks.sub(lambda found, part=part: f"{found[1]}{part}\n{found[2]}", text)  # type: ignore[misc]
-    return text
+    """The page with its summary made anew. Raises ValueError if it lacks the marks of it."""
+    marks = re.compile(r"(<!-- summary -->\n).*?(<!-- end summary -->)", re.DOTALL)
+    if not marks.search(text):
+        raise ValueError("the page has no part between <!-- summary --> and <!-- end summary -->")
+    return marks.sub(lambda found: f"{found[1]}{summary(claims, records)}\n{found[2]}", text)
 
 
 def summary(claims: Mapping[str, Claim], records: Mapping[str, Record]) -> str:
     """One line a claim."""
-    lines = ["| claim | | bounds kept | took | on |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| claim | | bounds kept | took, s | on | record |", "| --- | --- | --- | --- | --- | --- |"]
     for name, claim in claims.items():
         record = records.get(name)
         link = f"[{claim.TITLE}](#{anchor(claim.TITLE)})"
         if record is None:
-            lines.append(f"| {link} | {_SIGN['not shown']} | | | |")
+            lines.append(f"| {link} | {_SIGN['not shown']} | | | | |")
             continue
         bounds = [row.held for row in record.rows if row.bound]
         kept = f"{sum(bounds)} of {len(bounds)}"
-        lines.append(f"| {link} | {_SIGN[record.state]} | {kept} | {record.duration_s:.0f} s | {record.date} |")
+        found = f"{_SIGN[record.state]} | {kept} | {record.duration_s:.0f} | {record.date}"
+        lines.append(f"| {link} | {found} | [{name}](validation/{name}.json) |")
     return "\n".join(lines)
 
 
@@ -52,17 +53,25 @@ def sections(claims: Mapping[str, Claim], records: Mapping[str, Record]) -> str:
 
 
 def section(name: str, claim: Claim, record: Record | None) -> str:
-    head = f"### {claim.TITLE}\n\n**Claimed.** {claim.CLAIM}\n\n{claim.METHOD.strip()}\n"
+    """The claim, its bounds and its charts. How it is shown, and what has no bound, is folded."""
+    parts = [f"### {claim.TITLE}", f"**Claimed.** {claim.CLAIM}"]
     if record is None:
-        return f'{head}\nNot run yet: `make validate ARGS="--only {name}"`.'
+        return "\n\n".join([*parts, f'Not run yet: `make validate ARGS="--only {name}"`.', folded(claim.METHOD.strip())])
     if record.missing is not None:
-        return f"{head}\n**Not shown here:** {record.missing}"
-    parts = [head, table(record.rows), f"[Every value](validation/{name}.json)"]
-    if record.notes:
-        parts.append("\n".join(f"* {note}" for note in record.notes))
+        return "\n\n".join([*parts, f"**Not shown here:** {record.missing}", folded(claim.METHOD.strip())])
+    bounded, others = ([row for row in record.rows if bool(row.bound) is bound] for bound in (True, False))
+    parts += [table(bounded), f"[Every value](validation/{name}.json)"]
     for figure, caption in claim.FIGURES.items():
         parts.append(f"![{figure}](validation/{name}-{figure}.svg)\n\n*{caption}*")
-    return "\n\n".join(part.rstrip("\n") for part in parts)
+    notes = "\n".join(f"* {note}" for note in record.notes)
+    parts.append(folded(claim.METHOD.strip(), table(others) if others else "", notes))
+    return "\n\n".join(parts)
+
+
+def folded(*parts: str) -> str:
+    """Markdown that a reader opens by a click."""
+    inside = "\n\n".join(filter(None, parts))
+    return f'<details markdown="1">\n<summary>How it is shown</summary>\n\n{inside}\n\n</details>'
 
 
 def table(rows: Sequence[Row]) -> str:

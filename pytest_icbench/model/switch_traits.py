@@ -70,8 +70,7 @@ class SwitchTraits(Protocol):
     mode_help: ClassVar[str] = ""
     #: Modes that join the ports of a pair like a wire: they neither learn nor reach other pairs.
     wire_modes: ClassVar[tuple[str, ...]] = ()
-    #: Whether only its name stands for it, and no group: a known truth, a network function, one of the kernel's many
-    #: paths.
+    #: Whether no group contains it, so that only its name selects it.
     by_name_only: ClassVar[bool] = False
 
     #: Ways in which it can have an uplink to another host; empty for a switch within one host.

@@ -19,7 +19,7 @@ from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import NAMES
 from pytest_icbench.errors import Invalid
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.model.verdict import EXIT_STATUS, Verdict
 from pytest_icbench.plugin.fixture import Icbench
 from tests.unit.project.test_reference import reference
 
@@ -33,7 +33,7 @@ COMMAND = ROOT / "docs" / "reference" / "command.md"
 
 def first_cells(document: Path, heading: str) -> list[str]:
     """First cells of the tables below a heading, up to the next heading; escapes undone."""
-    section = re.split(r"^#+ ", document.read_text(), flags=re.M)
+    section = re.split(r"^#+ ", reference.built(document.read_text()), flags=re.M)
     found = [part for part in section if part.startswith(heading + "\n")]
     assert len(found) == 1, f"{document.name} has {len(found)} sections '{heading}'"
     rows = re.findall(r"^\| (.*?)(?<!\\)\|", found[0], flags=re.M)
@@ -100,6 +100,12 @@ def test_every_verdict_and_every_reason_has_a_heading_that_says_what_to_do() -> 
     headings = set(re.findall(r"^#+ (.+)$", VERDICTS.read_text(), flags=re.M))
     known = {word for words in re.findall(r"``([a-z -]+)``", Invalid.__doc__ or "") for word in words.split()}
     assert {*Verdict, *known, "Skipped"} - headings == set()
+
+
+def test_the_table_of_verdicts_has_the_exit_codes_that_the_code_gives() -> None:
+    rows = re.findall(r"^\| \[([A-Z_]+)\]\(\S+\) \| .+? \| (yes|no) \| (\d+) \|", VERDICTS.read_text(), flags=re.M)
+    codes = {"passed": 0, "broken": 1, **EXIT_STATUS}
+    assert rows == [(str(each), "yes" if each.fails else "no", str(codes[each.outcome])) for each in Verdict]
 
 
 def test_every_limit_of_a_rate_has_a_row_that_says_what_to_do() -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every command that a document shows is planned, run or parsed, from the installed package; no other place lists them.
 
-Commands stand in code blocks without a language, and in sentences. Blocks of pytest are planned in a directory that has
-what their document says: its scenarios, and those that `icbench scenarios` writes.
+Commands stand in code blocks without a language, and in sentences. Those of pytest are planned in a directory that has
+what their document says: its scenarios, and those that `icbench scenarios` writes. In a block each has its time after
+it (`# 2 minutes`), unless two seconds are enough; the plan of this host takes no longer.
 """
 
 from __future__ import annotations
@@ -77,6 +78,12 @@ NOT_RUN = {
     "options ─►": "a drawing",
     "─► Launch": "a drawing",
 }
+#: The time of a command.
+_TIME = re.compile(r" # (\d+) (s|minutes?|hours?)(?:[;,] .*)?$")
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+#: Commands that end within two seconds.
+_QUICK = re.compile(r"icbench (accept|baseline|compare|scenarios|topology|waive)\b|.*--icbench-plan")
+
 #: Subcommands that the tests of a host run; here their arguments are parsed.
 PARSED = {"doctor", "recover", "history", "hlog", "bisect"}
 
@@ -89,10 +96,19 @@ def blocks(document: Path, language: str) -> list[str]:
     return [block for found, block in _FENCE.findall(document.read_text(encoding="utf-8")) if found == language]
 
 
-def shown(document: Path) -> list[str]:
+def lines(document: Path) -> list[str]:
     """The lines of the document's blocks of commands, continued ones joined, in their order."""
-    lines = (line for block in blocks(document, "") for line in block.replace("\\\n", " ").splitlines())
-    return [" ".join(line.split()) for line in lines if line.strip()]
+    found = (line for block in blocks(document, "") for line in block.replace("\\\n", " ").splitlines())
+    return [" ".join(line.split()) for line in found if line.strip()]
+
+
+def shown(document: Path) -> dict[str, float | None]:
+    """The commands of the document's blocks in their order, with the seconds that stand after each."""
+    times = {}
+    for line in lines(document):
+        stated = _TIME.search(line)
+        times[line.partition(" # ")[0].removeprefix(".venv/bin/")] = int(stated[1]) * _UNITS[stated[2][0]] if stated else None
+    return times
 
 
 def mentioned(document: Path) -> list[str]:
@@ -113,11 +129,21 @@ def excused(command: str) -> str | None:
 
 
 def test_every_command_is_of_a_known_program_or_excused() -> None:
-    known = re.compile(r"(\.venv/bin/)?(pytest|icbench|make|pip|python scripts/docs_(?:reference|pictures)\.py)( |$)")
+    known = re.compile(r"(\.venv/bin/)?(pytest|icbench|make|pip|python scripts/docs_pictures\.py)( |$)")
     commands = [command for document in DOCUMENTS for command in [*shown(document), *mentioned(document)]]
     assert len(commands) > 80
     assert [command for command in commands if not known.match(command) and not excused(command)] == []
     assert {excused(command) for command in commands} - {None} == set(NOT_RUN), "an excuse that nothing needs"
+
+
+def test_a_command_that_takes_longer_than_two_seconds_has_its_time() -> None:
+    timeless = [
+        f"{relative(document)}: {command}"
+        for document in DOCUMENTS
+        for command, seconds in shown(document).items()
+        if seconds is None and not excused(command) and not _QUICK.match(command)
+    ]
+    assert timeless == []
 
 
 def test_make_targets_exist() -> None:
@@ -227,8 +253,29 @@ def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+def planned(document: Path) -> dict[str, float | None]:
+    """The commands that measure, and the others of blocks that run here."""
+    mentions = [command for command in mentioned(document) if command.startswith("pytest ") and not excused(command)]
+    return {**shown(document), **dict.fromkeys(mentions)}
+
+
 def with_commands() -> list[Path]:
-    return [document for document in DOCUMENTS if re.search("^(pytest|icbench demo)", "\n".join(shown(document)), re.M)]
+    return [document for document in DOCUMENTS if any(map(re.compile("pytest|icbench demo").match, planned(document)))]
+
+
+def seconds_of(clock: str) -> float:
+    """The seconds of a time as a plan has it, `1:02:03`."""
+    return sum(int(part) * 60**place for place, part in enumerate(reversed(clock.split(":"))))
+
+
+#: Where a plan has its time: the budget, that of each of several hosts, or the least.
+_PLANNED = (r"^budget ([\d:]+\d)", r"over \d+ hosts like this one at least ([\d:]+)", r"at least ([\d:]+) \(h")
+
+
+def takes(said: str) -> float:
+    """The seconds that a plan says."""
+    found = [match for pattern in _PLANNED if (match := re.search(pattern, said, flags=re.M))]
+    return seconds_of(found[0][1]) if found else 0.0
 
 
 @pytest.mark.slow
@@ -244,13 +291,15 @@ def test_blocks_of_commands_run_or_are_planned(
     workspace = Workspace(document, tmp_path, scenarios)
     monkeypatch.chdir(tmp_path)
     assert main(["accept", "main", "--all"]) == 0
-    for command in shown(document):
+    for command, stated_s in planned(document).items():
         if command.startswith("icbench ") and command.split()[1] not in {*PARSED, "demo"}:
             run_icbench(command, tmp_path, capsys)
         elif command.startswith(("pytest ", "icbench demo")):
             status, said = workspace.plan(command, planner)
             assert status == 0, f"{command}\n{said[-3000:]}"
             assert re.search(r"cases?, at least|tests? collected|\d+ tests", said), said[-1500:]
+            assert stated_s is None or takes(said) <= stated_s, f"{command}\n{said[-1500:]}"
+            print(f"PLAN {relative(document)} {command}: {takes(said)} {stated_s}", file=sys.__stderr__)
 
 
 def run_icbench(command: str, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,8 +23,7 @@ from pytest_icbench.model.search_goal import PRESETS
 from pytest_icbench.model.settings import PROTOCOLS, Settings
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, MIN_FRAME_BYTES, Traffic
 from pytest_icbench.testbed.cpu_placement import YIELD_EVERY_FRAMES
-
-_DOCUMENT = Path(__file__).parents[4] / "docs" / "reference" / "workload.md"
+from tests.unit.project.test_reference import reference
 
 #: Fields of ``WorkloadCommand`` that are numbers of an option, and the option.
 _FIELDS = {
@@ -148,7 +146,7 @@ def test_the_workload_accepts_every_ring(options: dict[str, dict[str, Any]]) -> 
 
 
 def test_the_document_has_the_defaults(options: dict[str, dict[str, Any]]) -> None:
-    rows = re.findall(r"^\| `(?:-(\w)`, `)?--([\w-]+)[^`]*` \| (\S+) \|", _DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `(?:-(\w)`, `)?--([\w-]+)[^`]*` \| (\S+) \|", reference.workload_options(), re.MULTILINE)
     assert {name: letter or None for letter, name, _ in rows} == {name: o["letter"] for name, o in options.items()}
     for _, name, default in rows:
         if "default" in options[name]:
