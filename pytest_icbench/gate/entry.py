@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 from pytest_icbench.gate.margins import COMPARED
@@ -157,10 +158,10 @@ class Entry(CaseFacts):
             distance_ns: the distance that stands for the state.
         """
         sides: list[Levels] = []
-        for of in (lambda session: session.values.get(name), lambda session: session.against.get(name)):
+        for values_of in (attrgetter("values"), attrgetter("against")):
             levels: dict[int, list[float]] = {}
             for session in self.in_state(distance_ns):
-                if (value := of(session)) is not None and value > 0:
+                if (value := values_of(session).get(name)) is not None and value > 0:
                     levels.setdefault(session.level, []).append(value)
             ordered = [levels[level] for level in sorted(levels)]
             few = sum(map(len, ordered)) < FEWEST_SESSIONS or estimate_spread(ordered) is None

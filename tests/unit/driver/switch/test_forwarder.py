@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.forwarder import forward, forward_raw
+from pytest_icbench.driver.switch.forwarder import forward
 from pytest_icbench.driver.switch.forwarder import forwarder_process as forwarder
 from pytest_icbench.driver.switch.forwarder.forward import ForwardRawSwitch, ForwardSwitch
 from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
@@ -181,7 +181,7 @@ def test_delays_have_room_and_jumbo_frames_too(session: Any) -> None:
 
 def test_the_raw_one_polls_in_a_namespace_of_its_own(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, ...]] = []
-    monkeypatch.setattr(forward_raw, "workload_path", lambda: Path("/where/icbench-workload"))
+    monkeypatch.setattr(forward, "workload_path", lambda: Path("/where/icbench-workload"))
     monkeypatch.setattr(links, "create_netns", lambda _, suffix: f"/run/netns/{suffix}")
     monkeypatch.setattr(links, "create_pair", lambda _, a, b, *, mtu: made.append((a.netns, b.name, b.netns)))
     monkeypatch.setattr(links, "delete_netns", lambda _, path: made.append((path,)))
