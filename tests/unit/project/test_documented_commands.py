@@ -108,7 +108,9 @@ def shown(document: Path) -> dict[str, float | None]:
     times = {}
     for line in lines(document):
         stated = _TIME.search(line)
-        times[line.partition(" # ")[0].removeprefix(".venv/bin/")] = int(stated[1]) * _UNITS[stated[2][0]] if stated else None
+        times[line.partition(" # ")[0].removeprefix(".venv/bin/")] = (
+            int(stated[1]) * _UNITS[stated[2][0]] if stated else None
+        )
     return times
 
 
@@ -277,7 +279,7 @@ def takes(said: str) -> float:
     """The seconds that a plan says."""
     found = [match for pattern in _PLANNED if (match := re.search(pattern, said, flags=re.M))]
     # The plan takes a test of the conformance suite for one that measures.
-    return seconds_of(found[0][1]) if found and "test_frames.py" not in said else 0.0
+    return seconds_of(found[0][1]) if found and "test_conformance.py" not in said else 0.0
 
 
 @pytest.mark.slow
