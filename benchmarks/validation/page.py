@@ -56,7 +56,9 @@ def section(name: str, claim: Claim, record: Record | None) -> str:
     """The claim, its bounds and its charts. How it is shown, and what has no bound, is folded."""
     parts = [f"### {claim.TITLE}", f"**Claimed.** {claim.CLAIM}"]
     if record is None:
-        return "\n\n".join([*parts, f'Not run yet: `make validate ARGS="--only {name}"`.', folded(claim.METHOD.strip())])
+        return "\n\n".join(
+            [*parts, f'Not run yet: `make validate ARGS="--only {name}"`.', folded(claim.METHOD.strip())]
+        )
     if record.missing is not None:
         return "\n\n".join([*parts, f"**Not shown here:** {record.missing}", folded(claim.METHOD.strip())])
     bounded, others = ([row for row in record.rows if bool(row.bound) is bound] for bound in (True, False))
