@@ -31,7 +31,7 @@ from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.quantiles import Estimate, median
-from pytest_icbench.stats.states import same_state
+from pytest_icbench.stats.states import has_changed
 from pytest_icbench.stats.verdict_rule import SESSION_ERROR, Allowance, Decision, decide_pairs
 
 _RESTS_ON_CYCLES = "the rate is only 'at least', so the switch's cycles a frame decide"
@@ -153,10 +153,11 @@ class PairStrategy(Strategy):
     def _values(self, figure: str, *, any_state: bool = False) -> list[tuple[float, float]]:
         """Returns a figure of candidate and base in the pairs in which both have one, in one state of the host.
 
-        A percentile takes enough samples.
+        All four readings of a pair have to be of one state: the mean of a launch in which the state changed can look
+        like either state. A percentile takes enough samples.
         """
         pairs = zip(self.gathered.launches, self.gathered.reference, strict=True)
-        alike = [pair for pair in pairs if any_state or same_state(*(launch.distance_ns for launch in pair))]
+        alike = [(new, old) for new, old in pairs if any_state or not has_changed(new.distances_ns + old.distances_ns)]
         values = [(self._value(figure, new), self._value(figure, old)) for new, old in alike]
         return [(new, old) for new, old in values if new > 0 and old > 0]
 

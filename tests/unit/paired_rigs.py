@@ -22,6 +22,7 @@ from pytest_icbench.model.finding import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.states import geometric_mean
 from pytest_icbench.stats.verdict_rule import Allowance
 from tests.unit.model_rig import ModelRig, frames, set_clock
 
@@ -39,7 +40,7 @@ class Model(ModelRig):
         pps: level. noise: relative standard deviation of a launch.
         draw: what a rig draws when it is built.
         invalid_after: launches before one that is no number.
-        distances: how far the host's CPUs are apart in a launch, in turn.
+        distances: the readings of a launch, how far the host's CPUs are apart, in ns, in turn.
         idle: the switch has time left. cycles: what it spends on a frame, None if it does not tell.
     """
 
@@ -50,7 +51,7 @@ class Model(ModelRig):
     idle: bool = False
     cycles: float | None = None
     invalid_after: int | None = None
-    distances: tuple[float | None, ...] = (None,)
+    distances: tuple[tuple[float, ...], ...] = ((),)
     built: int = 1
     unbuildable: bool = False
     effect: float = 1.0
@@ -93,6 +94,7 @@ def paired_rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
         rig.launches += 1
         rig.log.append(rig.name if executable is None else f"{rig.name} by {executable}")
         pps = rig.launch_pps()
+        readings = rig.distances[rig.launches % len(rig.distances)]
         return Launch(
             index=index,
             started_at=now[0],
@@ -101,7 +103,8 @@ def paired_rigs(monkeypatch: pytest.MonkeyPatch) -> tuple[Model, Model]:
             throughput_pps=pps,
             offered_pps=pps,
             steal_share=0.0,
-            distance_ns=rig.distances[rig.launches % len(rig.distances)],
+            distances_ns=readings,
+            distance_ns=geometric_mean(readings),
             generator_bound=False,
             pairs=(counts(pps),),
             busy_share=0.2 if rig.idle else 1.0,

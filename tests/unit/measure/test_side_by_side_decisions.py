@@ -11,7 +11,9 @@ from pytest_icbench.measure.stopping import Allowances
 from pytest_icbench.stats.verdict_rule import SESSION_ERROR, Allowance
 from tests.unit.paired_rigs import HIGHER, Model, compare, decided
 
-NEAR, FAR = 60.0, 400.0
+NEAR, FAR = (60.0, 60.0), (400.0, 400.0)
+#: The mean of the readings is within the spread of distances that are near.
+MOVED = (60.0, 210.0)
 
 
 def test_the_same_passes_after_the_fewest_pairs_and_says_what_it_finds(rigs: tuple[Model, Model]) -> None:
@@ -66,6 +68,12 @@ def test_a_loss_that_is_allowed_passes(rigs: tuple[Model, Model]) -> None:
 def test_pairs_in_two_states_are_dropped(rigs: tuple[Model, Model]) -> None:
     """The host changes its state within every third pair, and the candidate has the worse one each time."""
     rigs[0].distances, rigs[1].distances = (NEAR, NEAR, FAR), (NEAR,)
+    found = decided(compare(rigs, max_duration_s=1000)[0])
+    assert (found.decision, found.pairs, found.dropped) == ("PASS", 9, 4)
+
+
+def test_a_pair_in_which_a_launch_changed_its_state_is_dropped(rigs: tuple[Model, Model]) -> None:
+    rigs[0].distances, rigs[1].distances = (NEAR, NEAR, MOVED), (NEAR,)
     found = decided(compare(rigs, max_duration_s=1000)[0])
     assert (found.decision, found.pairs, found.dropped) == ("PASS", 9, 4)
 
