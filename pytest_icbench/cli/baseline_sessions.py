@@ -18,7 +18,7 @@ from pytest_icbench.gate.baseline_comparison import compute_power
 from pytest_icbench.gate.entry import Entry, newest
 from pytest_icbench.gate.margins import MAIN, Margins
 from pytest_icbench.model.measurement import CYCLES
-from pytest_icbench.stats.sessions import estimate_spread
+from pytest_icbench.stats.intervals import estimate_spread
 from pytest_icbench.stats.verdict_rule import ENOUGH_SESSIONS
 from pytest_icbench.store.baselines import host_name, known_names, put
 from pytest_icbench.store.baselines import load as load_baseline

@@ -24,8 +24,8 @@ from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.stats.intervals import estimate_spread
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES, Estimate
-from pytest_icbench.stats.sessions import estimate_spread
 from pytest_icbench.stats.verdict_rule import (
     ENOUGH_SESSIONS,
     MOST_SESSIONS,

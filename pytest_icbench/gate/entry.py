@@ -14,8 +14,8 @@ from pytest_icbench.model import comparability
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.verdict import Verdict
+from pytest_icbench.stats.intervals import estimate_spread
 from pytest_icbench.stats.quantiles import median
-from pytest_icbench.stats.sessions import estimate_spread
 from pytest_icbench.stats.states import same_state
 from pytest_icbench.stats.verdict_rule import FEWEST_SESSIONS, MOST_SESSIONS
 

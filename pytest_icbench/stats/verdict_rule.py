@@ -25,9 +25,15 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
-from pytest_icbench.stats.intervals import estimate_ratio, fewest_pairs
+from pytest_icbench.stats.intervals import (
+    Spread,
+    change_half_width,
+    estimate_change_of_level,
+    estimate_ratio,
+    estimate_spread,
+    fewest_pairs,
+)
 from pytest_icbench.stats.quantiles import CONFIDENCE, MOST, Estimate, quantile
-from pytest_icbench.stats.sessions import Spread, change_half_width, estimate_change_of_level, estimate_spread
 
 #: Greatest probability that a session without a change has any REGRESSED; the same for IMPROVED. With one session a
 #: night it is one false alarm in three months.

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.model.settings import Settings as Lengths
 from pytest_icbench.stats.dependence import find_dependence
-from pytest_icbench.stats.intervals import estimate_over_rounds, interpolated, over_launches
+from pytest_icbench.stats.intervals import (
+    estimate_change_of_level,
+    estimate_over_rounds,
+    interpolated,
+    over_launches,
+    widen_like,
+)
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.sessions import estimate_change_of_level, widen_like
 from pytest_icbench.stats.verdict_rule import MOST_SESSIONS
 from validation import drawing, independent, tails
 from validation.machines import (

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.stats.intervals import estimate_change_of_level, widen_like
 from pytest_icbench.stats.quantiles import Estimate, median, student_quantile
-from pytest_icbench.stats.sessions import estimate_change_of_level, widen_like
 
 COMPARISONS, LAUNCHES = 1200, 7
 launches = st.lists(st.floats(min_value=1, max_value=1e6), min_size=1, max_size=7)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.stats.sessions import estimate_spread
+from pytest_icbench.stats.intervals import estimate_spread
 from pytest_icbench.stats.verdict_rule import (
     FEWEST_SESSIONS,
     SESSION_ERROR,
