@@ -218,7 +218,8 @@ class Workspace:
 
     def arguments(self, command: str) -> list[str]:
         """Returns the arguments of pytest, with paths and hosts of this test in the place of the reader's."""
-        command = command.replace("$PWD/", f"{self.directory}/").replace("$tx", "--tx ssh=root@a1//python=p//chdir=/c")
+        ten = " ".join(f"--tx ssh=root@a{number}//python=p//chdir=/c" for number in range(1, 11))
+        command = command.replace("$PWD/", f"{self.directory}/").replace("$tx", ten)
         command = re.sub(r"/opt/ovs\S*/ovs-vswitchd", str(self.directory / "ovs-vswitchd"), command)
         words = shlex.split(command)[1:]
         if (self.directory / f"{outside_switch.MODULE}.py").exists():
