@@ -105,7 +105,7 @@ def lines(document: Path) -> list[str]:
 
 def shown(document: Path) -> dict[str, float | None]:
     """The commands of the document's blocks in their order, with the seconds that stand after each."""
-    times = {}
+    times: dict[str, float | None] = {}
     for line in lines(document):
         stated = _TIME.search(line)
         times[line.partition(" # ")[0].removeprefix(".venv/bin/")] = (
@@ -269,7 +269,7 @@ def with_commands() -> list[Path]:
 
 def seconds_of(clock: str) -> float:
     """The seconds of a time as a plan has it, `1:02:03`."""
-    return sum(int(part) * 60**place for place, part in enumerate(reversed(clock.split(":"))))
+    return float(sum(int(part) * 60**place for place, part in enumerate(reversed(clock.split(":")))))
 
 
 #: Where a plan has its time: the budget, that of each of several hosts, or the least.
