@@ -105,7 +105,7 @@ def lines(document: Path) -> list[str]:
 
 def shown(document: Path) -> dict[str, float | None]:
     """The commands of the document's blocks in their order, with the seconds that stand after each."""
-    times = {}
+    times: dict[str, float | None] = {}
     for line in lines(document):
         stated = _TIME.search(line)
         times[line.partition(" # ")[0].removeprefix(".venv/bin/")] = (
@@ -218,7 +218,8 @@ class Workspace:
 
     def arguments(self, command: str) -> list[str]:
         """Returns the arguments of pytest, with paths and hosts of this test in the place of the reader's."""
-        command = command.replace("$PWD/", f"{self.directory}/").replace("$tx", "--tx ssh=root@a1//python=p//chdir=/c")
+        ten = " ".join(f"--tx ssh=root@a{number}//python=p//chdir=/c" for number in range(1, 11))
+        command = command.replace("$PWD/", f"{self.directory}/").replace("$tx", ten)
         command = re.sub(r"/opt/ovs\S*/ovs-vswitchd", str(self.directory / "ovs-vswitchd"), command)
         words = shlex.split(command)[1:]
         if (self.directory / f"{outside_switch.MODULE}.py").exists():
@@ -268,7 +269,7 @@ def with_commands() -> list[Path]:
 
 def seconds_of(clock: str) -> float:
     """The seconds of a time as a plan has it, `1:02:03`."""
-    return sum(int(part) * 60**place for place, part in enumerate(reversed(clock.split(":"))))
+    return float(sum(int(part) * 60**place for place, part in enumerate(reversed(clock.split(":")))))
 
 
 #: Where a plan has its time: the budget, that of each of several hosts, or the least.

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 #: Of README and docs/. Say a new fact once, and cut what it makes superfluous.
-MOST = 39_000
+MOST = 38_900
 MOST_OF_README = 900
 
 GLOSSARY = ROOT / "docs" / "contributing" / "glossary.md"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The five questions of docs/tutorials/read-the-report.md, answered by the first screen alone.
 
-The page quotes answers. Those about the demo are made here of the table that README.md shows, so the page, README and
-the report's sentences agree. That on an upgrade is made of two versions.
+The page quotes answers. Those on speed are made here of the table that README.md shows, so the page, README and the
+report's sentences agree. That on an upgrade is made of two versions, that on what was not measured of made-up skips.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ QUESTIONS = (
     "What was not measured, and why?",
 )
 #: What set-up leaves out, with the beginning of the reason that a case is skipped with.
+SKIPPED = 16
 ABSENT = {
     "vpp": "vpp is not installed: build it from its source",
     "snabb": "snabb is not installed: build it from its source",
@@ -70,8 +71,7 @@ def demo() -> Page:
                 verdict="PASS",
             ),
         )
-    skipped = int(re.findall(r"(\d+) skipped in", README)[0])
-    for place in range(skipped):
+    for place in range(SKIPPED):
         switch = ("sriov", "vpp", "sriov", "snabb")[place % 4]
         page.skipped.append((f"t.py::test_rate[{Case(switch, Frames(Traffic(64 + place))).id}]", ABSENT[switch]))
     return page
@@ -96,8 +96,7 @@ def test_the_tutorial_asks_the_five_questions_and_quotes_an_answer_to_each() -> 
 
 def test_the_demo_of_the_readme_is_read_whole() -> None:
     shown = demo().results
-    assert len(shown) == 12
-    assert {each.switch for each in shown} >= {"linux-bridge", "basicfwd", "testpmd", "ovs", "veth", "direct"}
+    assert [each.switch for each in shown] == ["direct", "ovs", "linux-bridge"]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -126,7 +125,7 @@ def test_an_answer_changes_with_the_values() -> None:
     slower = Page()
     results: list[Result] = demo().results
     for each in results:
-        if each.switch in ("linux-bridge", "veth"):
+        if each.switch == "linux-bridge":
             slower.add(each.case, each)
     for question in QUESTIONS[:2]:
         assert not all(answer in seen(summary(slower)) for answer in quoted()[question])
