@@ -39,6 +39,7 @@ from pytest_icbench.model.traffic import (
     SHORTEST,
     Traffic,
     sends_both_ways,
+    waits,
 )
 from pytest_icbench.wording import alternatives
 
@@ -46,6 +47,8 @@ if TYPE_CHECKING:  # cases are not needed to declare options, which every pytest
     from pytest_icbench.model.case import Case
     from pytest_icbench.model.switch_traits import SwitchTraits
 
+#: API techniques whose DPDK driver cannot wake an endpoint, and those that reach the same interface and can.
+_POLLED = {"af_packet": "--icbench-api raw-mmsg", "af_xdp": "--icbench-api xdp"}
 #: Addresses of the pairs are 198.18.PAIR.x.
 MAX_PAIRS = 254
 MAX_BURST = 1024
@@ -128,6 +131,17 @@ def _queues_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
             f"a card's hash does not see MAC addresses, so flows {case.traffic.flows} would all be in one of {queues}"
             " queues: take addresses or ports"
         )
+    return None
+
+
+def _wait_misfit(case: Case, _cls: type[SwitchTraits], api: str) -> str | None:
+    """Returns why endpoints with this API cannot wait as a case says, or None."""
+    if case.wait is None:
+        return None
+    if case.blocking:
+        return "blocking sockets wait in their calls: leave --icbench-blocking or --icbench-wait out"
+    if api in _POLLED:
+        return f"DPDK's driver for {api} has no receive interrupts, so its endpoints can only poll: take {_POLLED[api]}"
     return None
 
 
@@ -275,6 +289,16 @@ class Axes:
         marker="False",
         natural=(False,),
         applies=Applies(lambda case: case.blocking, "no selected case has sockets"),
+    )
+    wait: tuple[str | None, ...] | None = axis(
+        "LIST",
+        "replace how endpoints learn of frames: poll, interrupt (they sleep until a frame arrives, or one is due),"
+        " adaptive (they poll for 50 µs after each frame, then sleep); results then say how much CPU they used",
+        values.labels(waits, "no way to wait given; write poll, interrupt or adaptive", "is no way to wait"),
+        marker="'poll'",
+        natural=(None,),
+        misfit=_wait_misfit,
+        applies=_OF_FRAMES,
     )
     check_payload: tuple[bool, ...] | None = axis(
         "",

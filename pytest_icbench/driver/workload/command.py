@@ -63,6 +63,7 @@ class WorkloadCommand:
         yield_every: ``--yield``; 0 where no other poller shares the CPU.
         train: ``--train``, None for a stream.
         trace: ``--trace``, frames per second in each second; empty for a constant load.
+        wait: ``--wait``; None: it polls.
         catch_up: the largest burst with which a late sender catches up; 0 without a limit.
         awaits: whether the server of the endpoint's socket starts at the same time.
         acl_drops, peer_acl_drops: ``--acl-drops`` of the frames that it sends, and of those that it counts; None: no
@@ -88,6 +89,7 @@ class WorkloadCommand:
     yield_every: int = 0
     catch_up: int = 0
     blocking: bool = False
+    wait: str | None = None
     check_payload: bool = False
     silent: bool = False
     train: str | None = None
@@ -129,6 +131,7 @@ class WorkloadCommand:
             ("--window", f"{self.window_s:g}"),
             ("--drain", f"{self.drain_s:g}"),
             ("--yield", str(self.yield_every) if self.yield_every else None),
+            ("--wait", self.wait),
             ("--acl-drops", self.acl_drops),
             ("--peer-acl-drops", self.peer_acl_drops),
             ("--train", self.train),

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,20 @@ void sock_io_facts(struct io *io, struct io_facts *facts)
 void sock_io_rx_release(struct io *io)
 {
 	(void)io;
+}
+
+void sock_wait(int fd, unsigned events, uint64_t ns)
+{
+	const struct timespec limit = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	struct pollfd ready = {.fd = fd};
+
+	ready.events = (short)((events & IO_RX ? POLLIN : 0) | (events & IO_TX ? POLLOUT : 0));
+	ppoll(&ready, 1, &limit, NULL);
+}
+
+void sock_io_wait(struct io *io, unsigned events, uint64_t ns)
+{
+	sock_wait(((struct sock *)io)->fd, events, ns);
 }
 
 static int set_buffer(int fd, int forced, int polite, int bytes)

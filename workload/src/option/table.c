@@ -45,6 +45,10 @@ const struct option_row OPTION_TABLE[] = {
                 "UDP_GRO)"},
         {'B', "blocking", NULL, KIND_FLAG, AT(io.blocking), 0, 0,
                 "blocking sockets, no polling; a client then receives in a second thread"},
+        {0, "wait", "NAME", KIND_WAIT, AT(io.wait), 0, 0,
+                "poll (default); interrupt: sleep until a frame arrives or a burst is due; adaptive: poll "
+                "for "
+                "50 us after the latest frame, and before a burst is due"},
         {'c', "check-payload", NULL, KIND_FLAG, AT(io.check_payload), 0, 0,
                 "write and check every payload byte, and checksums"},
         {'s', "silent", NULL, KIND_FLAG, AT(silent), 0, 0, "write window lines only at the end"},
