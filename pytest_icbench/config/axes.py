@@ -47,8 +47,12 @@ if TYPE_CHECKING:  # cases are not needed to declare options, which every pytest
     from pytest_icbench.model.case import Case
     from pytest_icbench.model.switch_traits import SwitchTraits
 
-#: API techniques whose DPDK driver cannot wake an endpoint, and those that reach the same interface and can.
-_POLLED = {"af_packet": "--icbench-api raw-mmsg", "af_xdp": "--icbench-api xdp"}
+#: API techniques and port kinds whose DPDK driver cannot wake an endpoint, and what can in their place.
+_POLLED = {
+    "af_packet": "--icbench-api raw-mmsg",
+    "af_xdp": "--icbench-api xdp",
+    "memif": "--icbench-port vhost-user",
+}
 #: Addresses of the pairs are 198.18.PAIR.x.
 MAX_PAIRS = 254
 MAX_BURST = 1024
@@ -134,14 +138,15 @@ def _queues_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
     return None
 
 
-def _wait_misfit(case: Case, _cls: type[SwitchTraits], api: str) -> str | None:
+def _wait_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
     """Returns why endpoints with this API cannot wait as a case says, or None."""
     if case.wait is None:
         return None
     if case.blocking:
         return "blocking sockets wait in their calls: leave --icbench-blocking or --icbench-wait out"
-    if api in _POLLED:
-        return f"DPDK's driver for {api} has no receive interrupts, so its endpoints can only poll: take {_POLLED[api]}"
+    driver = case.resolved_port(cls) if api == "dpdk" else api
+    if driver in _POLLED:
+        return f"DPDK's driver for {driver} has no receive interrupts, so they can only poll: take {_POLLED[driver]}"
     return None
 
 

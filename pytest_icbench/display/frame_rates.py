@@ -45,6 +45,10 @@ def cpu_used(result: Result) -> str:
     return " and ".join(f"{share * 100:.3g}" for share in shares if share is not None)
 
 
+#: The legend of the column with it, for each kind that has frames.
+CPU_LEGEND = (cpu_used, "CPU: what sender and receiver used of one; endpoints that poll use all that they get")
+
+
 def rate_and_metric(result: Result) -> str:
     """Returns the rate with its unit and metric."""
     frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""

@@ -12,7 +12,8 @@ from pytest_icbench.model.traffic import LABEL, WAITS, Traffic
 CASE_ID = re.compile(
     rf"(?P<head>[\w:+.-]+)-(?:(?P<traffic>{LABEL})-b\d+|(?:app|birth):[\w:.]+)-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<remote>-remote)?\]$"
 )
-_FLAGS = re.compile(rf"(?:-(?P<api>{'|'.join(sorted(APIS, key=len, reverse=True))}))?(?:-blocking)?(?:-(?:{'|'.join(WAITS)}))?(?:-touch)?$")
+_API, _WAIT = "|".join(sorted(APIS, key=len, reverse=True)), "|".join(WAITS)
+_FLAGS = re.compile(rf"(?:-(?P<api>{_API}))?(?:-blocking)?(?:-(?:{_WAIT}))?(?:-touch)?$")
 
 
 def is_case(nodeid: str) -> bool:
