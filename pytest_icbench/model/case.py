@@ -35,7 +35,9 @@ API_FRAME_BYTES = MappingProxyType({"xdp": 3844})
 NETDEV_APIS = ("af_packet", "af_xdp")
 #: The technique of endpoints over which applications' sockets go, and by which their paths are checked.
 APPLICATION_API = "udp-mmsg"
-APIS = (*SOCKET_APIS, "dpdk", *NETDEV_APIS)
+#: Whole frames by the character device of a tap.
+TAP_API = "tap"
+APIS = (*SOCKET_APIS, TAP_API, "dpdk", *NETDEV_APIS)
 
 #: Keys of a case's mode and candidate in files; a result's treatment has the candidate under the same key.
 MODE_KEY, CANDIDATE_KEY = "mode", "candidate"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_icbench.driver.workload.eal import eal_arguments
-from pytest_icbench.model.case import GSO, NETDEV_APIS
-from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth, VhostUser
+from pytest_icbench.model.case import GSO, NETDEV_APIS, TAP_API
+from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Tap, Veth, VhostUser
 from pytest_icbench.model.path import Direction
 from pytest_icbench.model.traffic import Traffic
 
@@ -32,7 +32,7 @@ def natural_api(api: str | None, endpoint: Endpoint) -> str:
     """Returns the API technique to use: ``api``, else the one that suits the endpoint (a switch may prefer another)."""
     if api is not None:
         return api
-    return "udp-mmsg" if isinstance(endpoint, Veth) else "dpdk"
+    return "udp-mmsg" if isinstance(endpoint, Veth) else TAP_API if isinstance(endpoint, Tap) else "dpdk"
 
 
 def exit_meaning(code: int) -> str:
@@ -140,6 +140,8 @@ class WorkloadCommand:
         )
 
     def _socket_options(self) -> list[str]:
+        if isinstance(self.endpoint, Tap) and self.api == TAP_API:
+            return ["--io", "tap", "-R", self.endpoint.device]
         if not isinstance(self.endpoint, Veth):
             raise ValueError(f"api {self.api} needs a kernel interface, the endpoint is a {self.endpoint.kind} port")
         option = {"raw": "-R", "raw-mmsg": "-R", "xdp": "-X"}.get(self.api)

@@ -56,7 +56,7 @@ def by_size(results: Sequence[Result], _order: Sequence[str]) -> list[Figure]:
     groups = grouped(
         of_kind(results, Throughput), lambda result: (path_of(result), traffic(result)._replace(packet_size=0))
     )
-    figures = []
+    figures: list[Figure] = []
     for (path, key), group in groups.items():
         points = [
             (name, row(result, result.point.traffic.mean_bytes, cycles, 1, least=False))

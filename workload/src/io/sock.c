@@ -158,16 +158,25 @@ static int set_buffer(int fd, int forced, int polite, int bytes)
 	return taken;
 }
 
+static uint64_t true_size(const struct io_config *c)
+{
+	return c->packet_size + TRUESIZE_OVERHEAD;
+}
+
+int sock_buffer_bytes(const struct io_config *c)
+{
+	uint64_t wanted = c->ring * true_size(c);
+
+	return wanted < BUFFER_MIN ? (int)BUFFER_MIN : wanted > INT32_MAX / 2 ? INT32_MAX / 2 : (int)wanted;
+}
+
 void sock_tune(struct sock *s, const struct io_config *c)
 {
 	const struct timeval block = {.tv_usec = BLOCK_US};
-	uint64_t each = c->packet_size + TRUESIZE_OVERHEAD, wanted = c->ring * each;
-	int bytes = wanted < BUFFER_MIN      ? (int)BUFFER_MIN
-	            : wanted > INT32_MAX / 2 ? INT32_MAX / 2
-	                                     : (int)wanted;
+	int bytes = sock_buffer_bytes(c);
 
 	set_buffer(s->fd, SO_SNDBUFFORCE, SO_SNDBUF, bytes);
-	s->ring = (uint32_t)((uint64_t)set_buffer(s->fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes) / each);
+	s->ring = (uint32_t)((uint64_t)set_buffer(s->fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes) / true_size(c));
 	if (c->blocking) {
 		setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &block, sizeof(block));
 		setsockopt(s->fd, SOL_SOCKET, SO_SNDTIMEO, &block, sizeof(block));

@@ -67,6 +67,9 @@ void sock_io_tx_resize(struct io *io, unsigned i, uint32_t bytes);
 /* Sleeps until a descriptor is ready for one of the events (io.h), for at most that many nanoseconds. */
 void sock_wait(int fd, unsigned events, uint64_t ns);
 
+/* Returns the bytes that a socket's buffer needs for --ring frames, as the kernel counts them. */
+int sock_buffer_bytes(const struct io_config *c);
+
 /* Sets buffer sizes, and timeouts of blocking calls. */
 void sock_tune(struct sock *s, const struct io_config *c);
 

@@ -90,8 +90,10 @@ const struct option_row OPTION_TABLE[] = {
         {0, "supervised", NULL, KIND_FLAG, AT(supervised), 0, 0,
                 "set up, write ready, wait for 'start' on stdin; end of file there ends the program like "
                 "SIGTERM"},
-        {0, "io", "null", KIND_IO, AT(io_name), 0, 0,
-                "no I/O: the tool's own ceiling (sends into nothing, receives frames it makes)"},
+        {0, "io", "NAME", KIND_IO, AT(io_name), 0, 0,
+                "null: no I/O, the tool's own ceiling (sends into nothing, receives frames it makes); tap: "
+                "the "
+                "character device of a macvtap link, which -R names (/dev/tapN)"},
         {0, "fault", "KIND:N", KIND_FAULT, AT(fault), 1, 1e9,
                 "for tests of the accounts: a sender drops, duplicates or reorders every N-th frame "
                 "(drop:N, duplicate:N, reorder:N)"},

@@ -26,7 +26,7 @@ _LONGEST_DELAY_US = 10_000_000
 #: Parts that restrict drop, dup and reorder to one direction, and the port at which its frames arrive.
 _ONLY: dict[str, str] = {"ab": "1", "ba": "2"}
 #: Parts that are a whole word: what at most one of them may say, and its options.
-_WORDS: dict[str, tuple[str, list[str]]] = {
+_WORDS: dict[str, tuple[str, list[str] | None]] = {
     "swap": ("swap", ["--swap"]),
     **{part: ("only", ["--only", port]) for part, port in _ONLY.items()},
     **{part: ("wait", ["--wait", part]) for part in WAITS},
@@ -54,7 +54,9 @@ def mode_options(mode: str | None) -> list[str] | None:
     options_by_part: dict[str, list[str]] = {}
     for part in mode.split("+") if mode is not None else ():
         match = _PART.fullmatch(part)
-        word, option = _WORDS.get(part, (part, None)) if match is None else (match["word"], _option(match))
+        word, option = _WORDS.get(part, (part, None))
+        if match is not None:
+            word, option = match["word"], _option(match)
         if option is None or word in options_by_part:
             return None
         options_by_part[word] = option
