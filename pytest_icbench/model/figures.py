@@ -147,7 +147,7 @@ class FrameFigures(Figures):
         core_imbalance: greatest of these over their mean, median over launches: 1 is even; null likewise.
         hardware: hardware events per received frame, ``{"switch": {…}, "endpoints": {…}}`` with ``cycles kernel_cycles
             instructions llc_misses``, and ``{"packages": {"energy_uj": …}}``, the energy of all CPU packages; what the
-            host does not tell is not there (``icbench doctor`` says why).
+            host does not report is not there (``icbench doctor`` says why).
         noisy_neighbour, followed: what a noisy neighbour changed, and when changes of a load arrived, or null.
         loss_events, loss_event_count: of a long run (``icbench.soak``): the first thousand loss events; their number.
         load, load_of_pps: share of a rate searched for first (``pdr:0.5%*0.1``), and that rate, over all pairs.

@@ -85,14 +85,14 @@ class Energy:
     """The energy of all CPU packages since the constructor. It has the whole packages, the idle cores among them."""
 
     def __init__(self, root: Root) -> None:
-        """Raises OSError if no package tells its energy."""
+        """Raises OSError if no package reports its energy."""
         self._root = root
         self._last = {
             zone: energy for zone in _packages(root) if (energy := root.read_int(f"{zone}/energy_uj")) is not None
         }
         self._total = 0
         if not self._last:
-            raise OSError("no CPU package in /sys/class/powercap tells its energy")
+            raise OSError("no CPU package in /sys/class/powercap reports its energy")
 
     def read(self) -> dict[str, int]:
         """Returns ``energy_uj``. A counter begins anew at its range, some minutes apart."""
@@ -136,7 +136,7 @@ def count_in_processes(pids: Iterable[int]) -> Counters:
 def explain_missing_events(root: Root) -> str | None:
     """Returns a sentence on what results lack because this host counts neither events nor energy; None if it does.
 
-    Few machines that give the events do not tell the energy, so that alone is left to ``icbench doctor``.
+    Few machines that give the events do not report the energy, so that alone is left to ``icbench doctor``.
     """
     reason = unsupported_reason()
     if reason is None:
@@ -158,7 +158,7 @@ class HardwareEvents:
     """The hardware events of one launch at a time, counted from the first ``read`` for it.
 
     Args:
-        root: where the packages tell their energy.
+        root: where the packages report their energy.
     """
 
     def __init__(self, root: Root) -> None:

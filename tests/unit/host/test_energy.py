@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The energy of the CPU packages, over recorded trees: no machine of the project's tells it."""
+"""The energy of the CPU packages, over recorded trees: no machine of the project reports it."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def test_packages_are_added_and_their_parts_are_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("readable", [False, True])
-def test_a_host_that_does_not_tell_it_says_so(readable: bool, tmp_path: Path) -> None:
+def test_a_host_that_does_not_report_it_says_so(readable: bool, tmp_path: Path) -> None:
     if readable:
         zone(tmp_path, "intel-rapl:0", "package-0", None)
-    assert perf.explain_missing_energy(Root(tmp_path)) == "no CPU package in /sys/class/powercap tells its energy"
+    assert perf.explain_missing_energy(Root(tmp_path)) == "no CPU package in /sys/class/powercap reports its energy"
 
 
 def test_energy_is_counted_where_events_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

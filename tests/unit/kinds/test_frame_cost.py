@@ -38,7 +38,7 @@ def test_one_size_or_no_number_has_no_chart() -> None:
     assert frame_cost.by_size([result(Case("ovs", Frames(Traffic(size)))) for size in (64, 512)], ()) == []
 
 
-def test_events_and_energy_are_said_where_the_host_tells_them() -> None:
+def test_events_and_energy_are_said_where_the_host_reports_them() -> None:
     assert frame_cost.describe(measured(64)) == "cycles: sender 164, switch 300, receiver 90"
     assert frame_cost.describe(result()) == ""
     whole = measured(64, hardware={"endpoints": EVENTS, "packages": {"energy_uj": 12.5}})
