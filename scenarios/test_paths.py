@@ -13,7 +13,19 @@ from pytest_icbench.api import Icbench
 
 SIZES = [64, 1500]
 #: A path that this kernel lacks is skipped with the option that it needs.
-KERNEL = ["veth", "linux-bridge", "macvlan", "ipvlan", "netkit", "xdp", "tc-redirect", "route", "vxlan", "ovs-kernel"]
+KERNEL = [
+    "veth",
+    "linux-bridge",
+    "macvlan",
+    "macvtap",
+    "ipvlan",
+    "netkit",
+    "xdp",
+    "tc-redirect",
+    "route",
+    "vxlan",
+    "ovs-kernel",
+]
 #: Each path takes those that it has.
 MODES = ["default", "vepa", "skb", "peer"]
 #: Ports by which a switch in user space reaches containers of the kernel.

@@ -33,6 +33,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import DEFAULT_FAILING, Verdict
 from pytest_icbench.plugin.html import HtmlHooks
 from pytest_icbench.report.answer import as_lines
+from pytest_icbench.report.budget_table import budget_table
 from pytest_icbench.report.figure.series import Windows, windows_of
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.report.plain import with_plain
@@ -163,7 +164,8 @@ def report(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         width = get_terminal_size((WIDTH, 0)).columns
         said = (line for sentence in _sentences(results, width) for line in wrapped(sentence, width))
-        print(*table(results, width, verbose=arguments.verbose), "", *said, sep="\n")
+        budgets = budget_table(results, width) if arguments.budgets else ()
+        print(*table(results, width, verbose=arguments.verbose), "", *said, *budgets, sep="\n")
     rows = [
         flat(item.run.name, item.stored.test, result)
         for item, result in zip(recomputations, with_plain(results), strict=True)
@@ -292,6 +294,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--csv", metavar="FILE", help="write one row per result")
     parser.add_argument("--parquet", metavar="FILE", help="the same as Parquet (extra parquet)")
+    parser.add_argument(
+        "--budgets",
+        action="store_true",
+        help="print which functional splits of a radio access network fit on which path",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print no table")
     parser.add_argument("-v", "--verbose", action="store_true", help="print all columns, rows and notes")
     parser.set_defaults(command=report)

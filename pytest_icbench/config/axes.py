@@ -34,6 +34,7 @@ from pytest_icbench.model.traffic import (
     SHORTEST,
     Traffic,
     sends_both_ways,
+    waits,
 )
 from pytest_icbench.wording import alternatives, suggestion
 
@@ -41,6 +42,12 @@ if TYPE_CHECKING:  # cases are not needed to declare options, which every pytest
     from pytest_icbench.model.case import Case
     from pytest_icbench.model.switch_traits import SwitchTraits
 
+#: API techniques and port kinds whose DPDK driver cannot wake an endpoint, and what can in their place.
+_POLLED = {
+    "af_packet": "--icbench-api raw-mmsg",
+    "af_xdp": "--icbench-api xdp",
+    "memif": "--icbench-port vhost-user",
+}
 _PERCENTS = re.compile(r"\d{1,3}(:\d{1,3})*", re.ASCII)
 #: Addresses of a chain's ports are 198.19.PAIR.x, two for each function.
 MAX_CHAIN = 100
@@ -241,6 +248,18 @@ def _queues_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
     return None
 
 
+def _wait_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
+    """Returns why endpoints with this API cannot wait as a case says, or None."""
+    if case.wait is None:
+        return None
+    if case.blocking:
+        return "blocking sockets wait in their calls: leave --icbench-blocking or --icbench-wait out"
+    driver = case.resolved_port(cls) if api == "dpdk" else api
+    if driver in _POLLED:
+        return f"DPDK's driver for {driver} has no receive interrupts, so they can only poll: take {_POLLED[driver]}"
+    return None
+
+
 def explain_burst(burst: int, ring: int) -> str:
     """Returns why a burst cannot be handed over at once."""
     return f"a burst of {burst} does not fit into a ring of {ring}; take a smaller burst or a larger --icbench-ring"
@@ -385,6 +404,16 @@ class Axes:
         marker="False",
         natural=(False,),
         applies=Applies(lambda case: case.blocking, "no selected case has sockets"),
+    )
+    wait: tuple[str | None, ...] | None = axis(
+        "LIST",
+        "replace how endpoints learn of frames: poll, interrupt (they sleep until a frame arrives, or one is due),"
+        " adaptive (they poll for 50 µs after each frame, then sleep); results then say how much CPU they used",
+        values.labels(waits, "no way to wait given; write poll, interrupt or adaptive", "is no way to wait"),
+        marker="'poll'",
+        natural=(None,),
+        misfit=_wait_misfit,
+        applies=_OF_FRAMES,
     )
     check_payload: tuple[bool, ...] | None = axis(
         "",

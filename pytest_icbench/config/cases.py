@@ -308,18 +308,18 @@ class _Expansion:
     ) -> Iterator[Case]:
         """Yields the cases of a switch that send frames of the workload."""
         axes = self.axes
-        for clients, mode, cores, (path, remote), (port, api), blocking, touch, traffic, burst, rate in product(
+        for clients, mode, cores, (path, remote), (port, api), calls, traffic, burst, rate in product(
             axes.active or (None,),
             modes,
             self._cores(cls),
             paths,
             ways,
-            axes.blocking or (),
-            axes.check_payload or (),
+            tuple(product(axes.blocking or (), axes.wait or (), axes.check_payload or ())),
             axes.frames(),
             axes.burst or (),
             axes.rate or (),
         ):
+            blocking, wait, touch = calls
             case = Case(
                 switch=cls.name,
                 load=Frames(traffic, burst, rate if isinstance(rate, Rate) else rate.at(traffic, self.where)),
@@ -329,6 +329,7 @@ class _Expansion:
                 switch_cores=cores,
                 api=None if cls.default_apis == (api,) else api,
                 blocking=blocking and api in SOCKET_APIS,
+                wait=wait,
                 check_payload=touch,
                 remote=remote,
                 **path,

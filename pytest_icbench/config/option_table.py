@@ -332,6 +332,11 @@ class Options(Axes):
         default=Path("reports"),
         path=True,
     )
+    budgets: bool = flag(
+        REPORTS,
+        "end with a table of latency budgets: which functional splits of a radio access network (3GPP TR 38.801) fit on"
+        " which path, at which load and size",
+    )
     resume: str | None = option(
         REPORTS,
         "RUN",

@@ -200,7 +200,7 @@ def path_of(result: Result) -> str:
     parts += [point.isolation] if point.isolation is not None else []
     if point.api:
         parts.append(point.api)
-    parts += [flag for flag, on in (("blocking", point.blocking), ("touch", point.check_payload)) if on]
+    parts += point.call_parts
     of = ", ".join(filter(None, (result.run, result.apart)))
     return printable("-".join(parts) + (f" ({of})" if of else ""))
 

@@ -36,6 +36,19 @@ def mean_frame(result: Result) -> str:
     return "" if mean_bytes is None or result.point.traffic.mix is None else f"{mean_bytes:.1f}"
 
 
+def cpu_used(result: Result) -> str:
+    """Returns the per cent of a CPU that sender and receiver used: ``12 and 9``; empty for endpoints that poll."""
+    frames = result.frames
+    shares = [number(result, share) for share in (frames.sender_cpu_share, frames.receiver_cpu_share)]
+    if result.point.wait is None:
+        return ""
+    return " and ".join(f"{share * 100:.3g}" for share in shares if share is not None)
+
+
+#: The legend of the column with it, for each kind that has frames.
+CPU_LEGEND = (cpu_used, "CPU: what sender and receiver used of one; endpoints that poll use all that they get")
+
+
 def rate_and_metric(result: Result) -> str:
     """Returns the rate with its unit and metric."""
     frames = f", frames of {mean_frame(result)} B on average" if mean_frame(result) else ""

@@ -35,14 +35,16 @@ API_FRAME_BYTES = MappingProxyType({"xdp": 3844})
 NETDEV_APIS = ("af_packet", "af_xdp")
 #: The technique of endpoints over which applications' sockets go, and by which their paths are checked.
 APPLICATION_API = "udp-mmsg"
-APIS = (*SOCKET_APIS, "dpdk", *NETDEV_APIS)
+#: Whole frames by the character device of a tap.
+TAP_API = "tap"
+APIS = (*SOCKET_APIS, TAP_API, "dpdk", *NETDEV_APIS)
 
 #: Keys of a case's mode and candidate in files; a result's treatment has the candidate under the same key.
 MODE_KEY, CANDIDATE_KEY = "mode", "candidate"
 _KEYS = {"mode": MODE_KEY, "candidate": CANDIDATE_KEY}
 _NAMES = {key: name for name, key in _KEYS.items()}
 #: Axes without a key where they are None.
-_RARE = ("function", "cpu_share", "cpu_quota", "noisy_neighbour", "isolation")
+_RARE = ("wait", "function", "cpu_share", "cpu_quota", "noisy_neighbour", "isolation")
 
 
 class Choices(Protocol):
@@ -71,6 +73,7 @@ class Case:
         switch_cores: worker cores of the switch; None for its natural number.
         load: what puts load on the path.
         pairs: sender-receiver pairs, at least 1.
+        wait: how endpoints learn of frames, one of ``WAITS``; None: they poll.
         function: the network function between the ends of each pair (``nat+acl10``); None for none. Different ones
             share one CPU, one for each pair: ``wire:2xcost1000``.
         chain: how many of that function each frame passes one after the other, at least 1.
@@ -93,6 +96,7 @@ class Case:
     check_payload: bool = False
     remote: bool = False
     candidate: str | None = None
+    wait: str | None = None
     function: str | None = None
     chain: int = 1
     cpu_share: str | None = None
@@ -129,7 +133,7 @@ class Case:
         """The id: ``switch[+port][:mode][:candidate][-cN][-via:function][-xN]-api…-64B-b32-1vs1-Rmax``.
 
         The function is followed by ``-share70:30`` and ``-cap50:50``, and by ``-beside:stream:2`` and ``-cat:11.1`` for
-        a noisy neighbour; ``-api`` by ``-blocking`` and ``-touch``.
+        a noisy neighbour; ``-api`` by ``-blocking``, ``-interrupt`` or ``-adaptive``, and ``-touch``.
         Of an application it is ``switch[+port][:mode][:candidate][-cN]-app:redis-1vs1-Rmax[-remote]``, of containers
         that are created ``veth-birth:netns:1000-1vs1-Rmax``.
         A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
@@ -146,8 +150,7 @@ class Case:
             ("", self.api),
         ):
             parts += [f"{prefix}{value}"] if value is not None else []
-        parts += [flag for flag, on in (("blocking", self.blocking), ("touch", self.check_payload)) if on]
-        parts += [*self.load.parts, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
+        parts += [*self.call_parts, *self.load.parts, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
         return "-".join([*parts, "remote"] if self.remote else parts)
 
     @property
@@ -155,6 +158,12 @@ class Case:
         """The switch in the id: ``switch[+port][:mode][:candidate]``."""
         port = "" if self.port is None else f"+{self.port}"
         return f"{self.switch}{port}" + ("" if self.mode_label is None else f":{self.mode_label}")
+
+    @property
+    def call_parts(self) -> list[str]:
+        """The part of the id on the endpoints' calls, but for the API technique."""
+        touch = "touch" if self.check_payload else None
+        return [part for part in ("blocking" if self.blocking else None, self.wait, touch) if part is not None]
 
     @property
     def mode_label(self) -> str | None:
@@ -280,8 +289,10 @@ class Case:
 
     @property
     def search(self) -> Case:
-        """The search for the rate that the case's load is a share of."""
-        return replace(self.undisturbed, dimension="throughput").sending(rate=self.rate.searched)
+        """The search for the rate that the case's load is a share of, by endpoints that poll: the load is the same for
+        all ways to wait.
+        """
+        return replace(self.undisturbed, dimension="throughput", wait=None).sending(rate=self.rate.searched)
 
     def resolved_port(self, switch: Choices) -> str:
         """Returns the port kind: the switch's natural one if the case names none."""
@@ -348,6 +359,7 @@ class _Axes:
     api: str | None
     blocking: bool
     check_payload: bool
+    wait: str | None
     remote: bool
     candidate: str | None
     function: str | None

@@ -6,13 +6,14 @@ from __future__ import annotations
 import re
 
 from pytest_icbench.model.case import APIS, NETDEV_APIS
-from pytest_icbench.model.traffic import LABEL, Traffic
+from pytest_icbench.model.traffic import LABEL, WAITS, Traffic
 
 #: The end of a benchmark's node id. A controller knows nothing else of its workers' items.
 CASE_ID = re.compile(
     rf"(?P<head>[\w:+.-]+)-(?:(?P<traffic>{LABEL})-b\d+|(?:app|birth):[\w:.]+)-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<remote>-remote)?\]$"
 )
-_FLAGS = re.compile(rf"(?:-(?P<api>{'|'.join(sorted(APIS, key=len, reverse=True))}))?(?:-blocking)?(?:-touch)?$")
+_API, _WAIT = "|".join(sorted(APIS, key=len, reverse=True)), "|".join(WAITS)
+_FLAGS = re.compile(rf"(?:-(?P<api>{_API}))?(?:-blocking)?(?:-(?:{_WAIT}))?(?:-touch)?$")
 
 
 def is_case(nodeid: str) -> bool:

@@ -110,8 +110,18 @@ class Nic:
     serves: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """The character device of a macvtap link that is in the switch's namespace; ``device`` is its path in the node."""
+
+    address: Address
+    device: str
+    kind: Literal["tap"] = "tap"
+    serves: bool = False
+
+
 #: In JSON ``kind`` tells the types apart.
-Endpoint = Veth | VhostUser | Memif | Pci | Nic
+Endpoint = Veth | VhostUser | Memif | Pci | Nic | Tap
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,12 +137,16 @@ class FrameFigures(Figures):
         sender_cycles_per_packet, receiver_cycles_per_packet: busy cycles of the endpoints' polling loops per frame
             sent, received; a client is a sender, a server a receiver. Null with blocking sockets.
         sender_busy_share, receiver_busy_share: part of their loops' cycles in which frames moved.
+        sender_cpu_share, receiver_cpu_share: CPU time of an endpoint of that side over the measured time, in CPUs, mean
+            over pairs and launches. It lacks the soft interrupts that ran in its context where the kernel counts
+            those apart.
         vectors_per_call: frames a call of the switch's workers, median over launches, where reported (VPP).
         frames_by_core: frames that each of several workers of the switch took in over all launches, by CPU; null where
             there is one, or the switch does not tell.
         core_imbalance: greatest of these over their mean, median over launches: 1 is even; null likewise.
-        hardware: hardware events per received frame, ``{"switch": {…}, "endpoints": {…}}`` with ``cycles instructions
-            llc_misses``; empty where the kernel gives none (``icbench doctor`` says why).
+        hardware: hardware events per received frame, ``{"switch": {…}, "endpoints": {…}}`` with ``cycles kernel_cycles
+            instructions llc_misses``, and ``{"packages": {"energy_uj": …}}``, the energy of all CPU packages; what the
+            host does not report is not there (``icbench doctor`` says why).
         noisy_neighbour, followed: what a noisy neighbour changed, and when changes of a load arrived, or null.
         loss_events, loss_event_count: of a long run (``icbench.soak``): the first thousand loss events; their number.
         load, load_of_pps: share of a rate searched for first (``pdr:0.5%*0.1``), and that rate, over all pairs.
@@ -179,6 +183,8 @@ class FrameFigures(Figures):
     receiver_cycles_per_packet: Estimate | None = None
     sender_busy_share: float | None = None
     receiver_busy_share: float | None = None
+    sender_cpu_share: float | None = None
+    receiver_cpu_share: float | None = None
     vectors_per_call: float | None = None
     frames_by_core: dict[str, int] | None = None
     core_imbalance: float | None = None

@@ -40,6 +40,8 @@ class Window:
         rtt_samples, rtt_min_ns, rtt_p50_ns, rtt_p99_ns, rtt_max_ns: round-trip times of this window's frames, to two
             digits; ``rtt_p50_ns`` is null below 20 requests, ``rtt_p99_ns`` below 1000, both where they lie among
             requests without an answer.
+        sender_cpu_ns, receiver_cpu_ns: CPU time of all threads of either end, or null; an end that also receives counts
+            as a sender.
         involuntary_switches: of both workloads.
         steal_ns: time the hypervisor took from the pair's CPUs.
         kept: false for a discarded window.
@@ -89,6 +91,8 @@ class Window:
     receiver_gaps: int | None = None
     direction: Direction | None = None
     acl_drops: int = 0
+    sender_cpu_ns: int | None = None
+    receiver_cpu_ns: int | None = None
 
     @property
     def account(self) -> tuple[int, Direction | None]:
@@ -132,6 +136,7 @@ class PairCounts:
         received_bytes: bytes of all frames received, copies too, with FCS; 0 in older results.
         sender_busy_cycles, sender_idle_cycles, receiver_busy_cycles, receiver_idle_cycles: TSC cycles of the polling
             loops, with frames and without; null with blocking sockets.
+        sender_cpu_ns, receiver_cpu_ns: as in a window.
         throughput_pps, offered_pps: of this pair.
     """
 
@@ -165,6 +170,8 @@ class PairCounts:
     sent_by_queue: tuple[int, ...] = ()
     received_by_queue: tuple[int, ...] = ()
     direction: Direction | None = None
+    sender_cpu_ns: int | None = None
+    receiver_cpu_ns: int | None = None
 
     @property
     def account(self) -> tuple[int, Direction | None]:

@@ -252,8 +252,9 @@ class RigCalls(Forwarding):
     def hardware(self, launch_id: str) -> dict[str, dict[str, int]] | None:
         """Returns hardware events of the switch's worker CPUs and of a launch's processes since the first call for it.
 
-        They are counted by event, for ``endpoints`` and, if there are workers, for ``switch``; None where the kernel
-        counts none. Counting ends with the launch. Of two hosts only this one is counted.
+        They are counted by event, for ``endpoints`` and, if there are workers, for ``switch``; ``packages`` has the
+        energy of all CPU packages in µJ. None where the host reports none of these. Counting ends with the launch. Of
+        two hosts only this one is counted.
         """
         raise NotImplementedError
 

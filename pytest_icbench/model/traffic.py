@@ -39,6 +39,8 @@ LABEL = rf"(?:\d+B|{traffic_mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LA
 
 #: The label of frames that both ends of a pair send at once, and of those that side a sends alone.
 BOTH, ONE = "both", "one"
+#: How endpoints learn of frames: they ask again and again, or in another way.
+POLL, WAITS = "poll", ("interrupt", "adaptive")
 
 
 def sends_both_ways(text: str | None) -> bool:
@@ -48,6 +50,13 @@ def sends_both_ways(text: str | None) -> bool:
     if text == BOTH:
         return True
     raise ValueError(f"write {ONE} (side a sends) or {BOTH} (both ends send at once)")
+
+
+def waits(text: str) -> str | None:
+    """Reads how endpoints learn of frames as a user writes it; None: they poll. Raises ValueError for another word."""
+    if text not in (POLL, *WAITS):
+        raise ValueError(f"write {POLL}, {' or '.join(WAITS)}")
+    return None if text == POLL else text
 
 
 def carries_jumbo(mtu: int) -> bool:

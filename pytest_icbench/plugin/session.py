@@ -346,7 +346,7 @@ class Session:
             write_skips(reporter, self.outcomes.skipped, measured=bool(self.results))
         if not self.results:
             return
-        write_results(reporter, self.results, self.collector.page, self.directory)
+        write_results(reporter, self.results, self.collector.page, self.directory, budgets=self.options.budgets)
         for line in self._baseline_lines:
             reporter.write_line(line)
         if interrupted and not is_distributed(self.config):  # results of several hosts cannot be taken over

@@ -22,6 +22,7 @@ from pytest_icbench.plugin.old_versions import explain_upgrades
 from pytest_icbench.plugin.outcomes import Outcomes, first_line, is_undecided
 from pytest_icbench.report import headline, markdown, openmetrics
 from pytest_icbench.report.answer import as_lines
+from pytest_icbench.report.budget_table import budget_table
 from pytest_icbench.report.columns import shown_verdict
 from pytest_icbench.report.decisions import explain_saved
 from pytest_icbench.report.html.page import Page
@@ -168,13 +169,16 @@ def write_troubles(reporter: Any, leftovers: str | None, unwritten: Sequence[str
         reporter.write_line(sentence)
 
 
-def write_results(reporter: Any, results: Sequence[Result], page: Page, directory: Path) -> None:
+def write_results(
+    reporter: Any, results: Sequence[Result], page: Page, directory: Path, *, budgets: bool = False
+) -> None:
     """Writes the tables, the answer, the warnings, and where the page and the reports are.
 
     Args:
         results: all results of the session, at least one.
         page: knows which results were taken from a run that was resumed.
         directory: the directory of the run.
+        budgets: whether to write the table of latency budgets, too.
     """
     reporter.write_sep("=", "icbench results")
     config = reporter.config
@@ -188,6 +192,7 @@ def write_results(reporter: Any, results: Sequence[Result], page: Page, director
         *table(results, width, verbose=verbose),
         "",
         *(line for each in sentences for line in wrapped(each, width)),
+        *(budget_table(results, width) if budgets else ()),
     ):
         write_coloured_line(config, line)
     html = getattr(config.option, "htmlpath", None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pytest_icbench.display.case_names import limit, main_figure, main_unit, number
-from pytest_icbench.display.frame_rates import mean_frame, rate
+from pytest_icbench.display.frame_rates import cpu_used, mean_frame, rate
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.kinds.search.search_columns import bounds
@@ -210,6 +210,7 @@ COLUMNS = (
     Column("loss", "", notable_loss, In.PAGE, phrase="{text} lost"),
     Column("loss events", "", lambda result: remarks.describe_losses(result, 0) or "", In.PAGE),
     Column("ratio", "", ratio, _ALL),
+    Column("CPU", "%", cpu_used, _BOTH | In.PAGE | In.LINE, phrase="endpoints use {text} % of a CPU"),
     Column("imbalance", "", imbalance, _BOTH | In.PAGE | In.LINE, phrase="busiest core {text} of the mean"),
     Column("of plain", "", to_plain, _ALL),
     Column("of plain", "", of_plain, In.PAGE),

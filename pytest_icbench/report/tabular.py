@@ -42,6 +42,7 @@ _AXES = (
     "switch_cores",
     "api",
     "blocking",
+    "wait",
     "check_payload",
     "remote",
     CANDIDATE_KEY,

@@ -124,6 +124,7 @@ def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:
     rate = "max" if axes["rate"] is None else str(axes["rate"]).removesuffix("%").replace(":", "=")
     how = [measurement.dimension, str(axes.get("app") or axes.get("startup") or api)]
     how += [flag for flag in ("blocking", "check_payload", "remote") if axes.get(flag)]
+    how += [axes["wait"]] if axes.get("wait") else []
     how += [f"{axes['pairs']}vs{axes['pairs']}", f"c{cores}"]
     parts = (f"b{axes['burst']}", switch, Traffic.from_axes(axes).label, f"R{rate}", "-".join(how))
     return Path("raw", *(path_part(part) for part in parts))

@@ -11,6 +11,8 @@ A key is ``min_`` or ``max_`` and the name of a result, or about the baseline (`
     ["ovs-64B-*"]
     min_throughput_pps = 2_000_000
     allowance_rtt_p99_ns = 0.2
+
+A limit on a round trip may be the name of a latency budget (``latency_budgets.py``): twice its one-way latency.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.gate.latency_budgets import BUDGETS
 from pytest_icbench.gate.limits import LIMITABLE, Limit
 from pytest_icbench.gate.margins import KEYS, Margins, explain_refusal
 from pytest_icbench.model import toml
@@ -96,6 +99,12 @@ def parse(text: str, where: str) -> Thresholds:
     return Thresholds(tuple(_table(*table, where) for table in toml.parse(text, where).items()))
 
 
+def _budget(name: str, at: str) -> float:
+    if name not in BUDGETS:
+        raise UsageError(f"{at}: there is no latency budget '{name[:40]}'{suggestion(name, tuple(BUDGETS))}")
+    return BUDGETS[name].round_trip_ns
+
+
 def _table(pattern: str, table: Any, where: str) -> Table:
     if not isinstance(table, dict):
         raise UsageError(f'{where}: {pattern} stands outside a table; put it below a pattern such as ["*"]')
@@ -108,6 +117,8 @@ def _table(pattern: str, table: Any, where: str) -> Table:
             known = tuple(f"{kind if kind in ('min', 'max') else 'min'}_{result}" for result in LIMITABLE)
             hint = suggestion(key, (*known, *KEYS), "; write min_ or max_ and the name of a result")
             raise UsageError(f"{at}: there is no such limit{hint}")
+        if isinstance(value, str) and kind == "max" and name.startswith("rtt_") and name.endswith("_ns"):
+            value = _budget(value, at)
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise UsageError(f"{at}: {value!r} is no finite number")
         if key in KEYS:

@@ -24,7 +24,7 @@ from pytest_icbench.measure.launch.commands import Command, commands, launch_pla
 from pytest_icbench.measure.launch.culprit import look_at_the_switch
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import NETDEV_APIS, Case
-from pytest_icbench.model.endpoint import Address, Endpoint, Veth
+from pytest_icbench.model.endpoint import Address, Endpoint, Tap, Veth
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan, Polled, node_directory
 from pytest_icbench.model.settings import Settings
@@ -85,6 +85,8 @@ class ReplayCommand:
 
     @property
     def _dpdk_api(self) -> str | None:
+        if isinstance(self.endpoint, Tap):
+            return None
         if not isinstance(self.endpoint, Veth):
             return "dpdk"
         return self.api if self.api in NETDEV_APIS else None
@@ -101,6 +103,8 @@ class ReplayCommand:
         if not self.captures_only:
             argv += ["--step", "--capture", str(self.captures), "-r", str(RATE_PPS), "-b", "4"]
         if api is None:
+            if isinstance(self.endpoint, Tap):
+                return [*argv, "--io", "tap", "-R", self.endpoint.device]
             assert isinstance(self.endpoint, Veth)
             return [*argv, "-R", self.endpoint.interface]
         ring = endpoint_ring(api, self.ring)

@@ -45,7 +45,7 @@ def examine(session: HostSession, cpus: Collection[int], sample_s: float = SAMPL
     missing = [*seen.missing]
     if not counts_run_delay(session.root.base):
         missing.append(NO_RUN_DELAY)
-    if (lacked := perf.explain_missing_events()) is not None:
+    if (lacked := perf.explain_missing_events(session.root)) is not None:
         missing.append(lacked)
     return Fitness(seen, least, None if share is None else round(share, 3), missing=tuple(missing))
 

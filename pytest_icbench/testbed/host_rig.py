@@ -82,7 +82,7 @@ class HostRig(HostPart):
         self._service: Sequence[int] = ()
         self._affinity: set[int] | None = None
         self._workers: Sequence[int] = ()
-        self._hardware = HardwareEvents()
+        self._hardware = HardwareEvents(session.root)
         self._functions: FunctionNodes | None = None
         self.endpoints: list[Endpoint] = []
         self._own = OwnProcesses(session.id)

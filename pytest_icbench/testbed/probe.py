@@ -27,7 +27,7 @@ from pytest_icbench.kinds.application.application_launch import run_application
 from pytest_icbench.measure.side import Launcher
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model import load
-from pytest_icbench.model.case import SOCKET_APIS, Case
+from pytest_icbench.model.case import SOCKET_APIS, TAP_API, Case
 from pytest_icbench.model.startup import FORK, Crowd
 
 #: The kind of node that has all files of the host.
@@ -67,7 +67,7 @@ def probe(
     """
     try:
         version = workload_version()
-        if api not in SOCKET_APIS and version.dpdk is None:
+        if api not in (*SOCKET_APIS, TAP_API) and version.dpdk is None:
             raise Unsupported(
                 f"{cls.name} needs DPDK, but the workload was built without it: apt install libdpdk-dev, and {REBUILD}"
             )

@@ -119,6 +119,18 @@ def test_faults_are_exact(endpoints: list[str], own: list[str]) -> None:
         assert (first["dropped"], first["missed"]) == (2 * (FRAMES // 100), 0)
 
 
+@pytest.mark.parametrize("wait", ["interrupt", "adaptive"])
+def test_a_forwarder_that_waits_passes_every_frame_and_does_not_spin(wait: str) -> None:
+    with forwarding("--wait", wait, "-m", "--delay", "500") as (path, process):
+        sender, receiver = between(path, "send", "recv", ["-R", "IF", "-m"], [*PACED[:-1], "400"])
+        assert sender.summary["sent"] == receiver.summary["received"] == 400
+        time.sleep(0.5)  # nothing to do, as long as it takes to wait for the end marks
+        tell(process, "stop")
+        summary = ended(process)
+        assert summary["polls"] < 20_000  # one that polls asks a million times
+        assert summary["cpu_ns"] < summary["idle_cycles"] / 4  # a cycle takes less than a nanosecond
+
+
 def test_reordering_counts_within_a_flow_and_a_drop_shows_its_flow() -> None:
     """A frame is sent behind its successor, which is of another flow if there are two: then nothing is reordered.
 

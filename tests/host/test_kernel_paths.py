@@ -49,7 +49,8 @@ MODES = [Case(name, mode=mode) for name, cls in PATHS.items() for mode in cls.mo
 def test_every_mode_passes_frames_both_ways(session: HostSession, case: Case) -> None:
     with built(session, case, node="netns") as rig:
         assert_heard(there_and_back(rig, case))
-        assert_heard(one_way(rig, replace(case, api="raw-mmsg"), 5000))
+        api = "raw-mmsg" if "raw-mmsg" in PATHS[case.switch].apis else None
+        assert_heard(one_way(rig, replace(case, api=api), 5000))
         rig.check()
 
 

@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The back ends without code. */
-const struct io_ops io_udp, io_gso, io_raw, io_packet, io_null;
+const struct io_ops io_udp, io_gso, io_raw, io_packet, io_null, io_tap;
 
 /* One application of each kind that the command line distinguishes, without code. */
 static const struct application CLIENT = {.name = "client", .sends = true, .round_trip = true},

@@ -14,6 +14,7 @@ static struct {
 	unsigned takes; /* frames of each burst */
 	uint8_t buffers[PORT_BURST][FRAME_PACKET_MIN];
 	uint64_t taken;
+	unsigned waits, events; /* calls of wait(), and all events that they named */
 } port;
 
 static unsigned port_acquire(struct io *io, uint8_t *payload[], unsigned n)
@@ -33,7 +34,17 @@ static int port_commit(struct io *io, unsigned n)
 	return (int)taken;
 }
 
-static const struct io_ops PORT = {.name = "test", .tx_acquire = port_acquire, .tx_commit = port_commit};
+static void port_wait(struct io *io, unsigned events, uint64_t ns)
+{
+	(void)io;
+	CHECK(ns > 0);
+	port.waits++;
+	port.events |= events;
+	port.takes = PORT_BURST;
+}
+
+static const struct io_ops PORT = {
+        .name = "test", .tx_acquire = port_acquire, .tx_commit = port_commit, .wait = port_wait};
 
 static struct window_tx windows[8];
 

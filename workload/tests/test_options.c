@@ -272,6 +272,27 @@ static void help_lists_every_option(void)
 	free(text);
 }
 
+static void waits(void)
+{
+	const char *replay[] = {"x", "replay", "FILE", "-Rveth0", "--wait", "interrupt"};
+	const char *ask[] = {"x", "ask", "10.0.0.1", "--wait", "adaptive"};
+	struct options o;
+
+	CHECK(parse3(&o, NULL, NULL, NULL) == OPTIONS_RUN && o.io.wait == IO_WAIT_POLL);
+	CHECK(parse3(&o, "--wait", "interrupt", "-Rveth0") == OPTIONS_RUN && o.io.wait == IO_WAIT_INTERRUPT);
+	CHECK(parse3(&o, "--wait=adaptive", "-m", NULL) == OPTIONS_RUN && o.io.wait == IO_WAIT_ADAPTIVE);
+	CHECK(parse3(&o, "--wait", "sleep", NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "--wait takes poll, interrupt or adaptive, not 'sleep'");
+	CHECK(parse3(&o, "--wait", "interrupt", "-B") == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "leave out --wait");
+	CHECK(parse3(&o, "--wait=interrupt", "--io", "null") == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "can only poll");
+	CHECK(parse_line(&o, 6, replay) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "replay with this port can only poll");
+	CHECK(parse_line(&o, 5, ask) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "ask with this port can only poll");
+}
+
 static void both_ways(void)
 {
 	const char *duplex[] = {"x", "duplex", ADDRESSES, "--peer-stream", "257", "-B"};
@@ -288,6 +309,7 @@ static void both_ways(void)
 int main(void)
 {
 	defaults();
+	waits();
 	both_ways();
 	numeric_options();
 	rates();

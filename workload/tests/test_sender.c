@@ -63,6 +63,59 @@ static void one_train_a_window(void)
 	CHECK_EQUAL(whole, 6);
 }
 
+/* Steps of a sender that sleeps whenever it can, until the end. */
+static unsigned steps_with_rests(struct sender *s, struct run *r, const struct options *o)
+{
+	enum sender_step step;
+	unsigned steps = 0;
+
+	*r = (struct run){.o = o, .ops = &PORT};
+	port_start(s, r, 1, keep);
+	for (; (step = sender_step(s)) != SENDER_ENDED; steps++)
+		if (step == SENDER_IDLE || s->full)
+			sender_rest(s, 0);
+	return steps;
+}
+
+static void a_sender_that_waits_sleeps(void)
+{
+	struct options o = {.io.packet_size = 64,
+	        .io.burst = PORT_BURST,
+	        .io.wait = IO_WAIT_INTERRUPT,
+	        .window_s = 0.01,
+	        .duration_s = 0.02,
+	        .rate_pps = 4000,
+	        .io.stream_id = 1};
+	struct sender s;
+	struct run r;
+
+	/* Ten bursts, and a step or two before each: one that polls has many thousands. */
+	port.takes = PORT_BURST;
+	CHECK(steps_with_rests(&s, &r, &o) < 60);
+	CHECK_EQUAL(s.total.sent, 80);
+	CHECK_EQUAL(port.waits, 0);
+	CHECK(s.total.cycles.idle > s.total.cycles.busy);
+	sender_free(&s);
+
+	/* A port that is full is waited for. */
+	o.rate_pps = 0;
+	o.count = 3 * PORT_BURST;
+	o.duration_s = 0;
+	port.takes = 0;
+	CHECK(steps_with_rests(&s, &r, &o) < 60);
+	CHECK_EQUAL(s.total.sent + s.now.sent, 3 * PORT_BURST);
+	CHECK_EQUAL(port.waits, 1);
+	CHECK_EQUAL(port.events, IO_TX);
+	sender_free(&s);
+
+	/* What polls does neither. */
+	o.io.wait = IO_WAIT_POLL;
+	port.waits = 0;
+	r = (struct run){.o = &o, .ops = &PORT};
+	CHECK_EQUAL(run_rest(&r, IO_RX, clock_cycles() + 1000000), 0);
+	CHECK_EQUAL(port.waits, 0);
+}
+
 static void the_first_of_a_burst(void)
 {
 	struct options o = {.io.packet_size = 64,
@@ -277,6 +330,7 @@ int main(void)
 {
 	lengths_of_trains();
 	one_train_a_window();
+	a_sender_that_waits_sleeps();
 	the_first_of_a_burst();
 	refusals_are_idle();
 	what_was_refused_is_late();

@@ -91,8 +91,9 @@ static void bursts_a_window(uint64_t hz, double rate, unsigned burst, double len
 static void adding(void)
 {
 	struct window_tx total = {.catch_up_max = 5, .lateness_max_ns = 3},
-	                 w = {1, 2, 3, 4, 5, 6, 7, 4, 9, 10, 11, 12, 15, 17, 19, {13, 14, 15, 16, 17, 18}};
-	struct window_rx rx = {.received = 1}, more = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110,
+	                 w = {1, 2, 3, 4, 5, 6, 7, 4, 9, 10, 11, 12, 21, 15, 17, 19,
+	                         {13, 14, 15, 16, 17, 18}};
+	struct window_rx rx = {.received = 1}, more = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 115,
 	                                               {120, 130, 140, 150, 160, 170}};
 
 	window_tx_add(&total, &w);
@@ -109,11 +110,13 @@ static void adding(void)
 	CHECK_EQUAL(total.full_turns, 34);
 	CHECK_EQUAL(total.acl_drops, 38);
 	CHECK_EQUAL(total.involuntary_switches, 24);
+	CHECK_EQUAL(total.cpu_ns, 42);
 	window_rx_add(&rx, &more);
 	CHECK_EQUAL(rx.received, 11);
 	CHECK_EQUAL(rx.empty_polls, 60);
 	CHECK_EQUAL(rx.refused, 80);
 	CHECK_EQUAL(rx.involuntary_switches, 110);
+	CHECK_EQUAL(rx.cpu_ns, 115);
 	CHECK(rx.cycles.busy == 120 && rx.cycles.idle == 130);
 	CHECK(rx.cycles.frames == 140 && rx.cycles.gap == 150 && rx.cycles.gaps == 160);
 	CHECK_EQUAL(rx.cycles.busy_gap, 170);

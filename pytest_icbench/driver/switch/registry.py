@@ -11,6 +11,7 @@ from pytest_icbench.driver.switch.forwarder.forward import ForwardRawSwitch, For
 from pytest_icbench.driver.switch.kernel.ipvlan import Ipvlan
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.kernel.macvlan import Macvlan
+from pytest_icbench.driver.switch.kernel.macvtap import Macvtap
 from pytest_icbench.driver.switch.kernel.route import Route
 from pytest_icbench.driver.switch.kernel.tc_redirect import TcRedirect
 from pytest_icbench.driver.switch.kernel.veth import Netkit, VethLink
@@ -39,6 +40,7 @@ def builtin_switches() -> dict[str, type[Switch]]:
         ForwardSwitch,
         ForwardRawSwitch,
         Macvlan,
+        Macvtap,
         Ipvlan,
         Netkit,
         Xdp,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_icbench.driver.workload.eal import eal_arguments
-from pytest_icbench.model.case import GSO, NETDEV_APIS
-from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth, VhostUser
+from pytest_icbench.model.case import GSO, NETDEV_APIS, TAP_API
+from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Tap, Veth, VhostUser
 from pytest_icbench.model.path import Direction
 from pytest_icbench.model.traffic import Traffic
 
@@ -32,7 +32,7 @@ def natural_api(api: str | None, endpoint: Endpoint) -> str:
     """Returns the API technique to use: ``api``, else the one that suits the endpoint (a switch may prefer another)."""
     if api is not None:
         return api
-    return "udp-mmsg" if isinstance(endpoint, Veth) else "dpdk"
+    return "udp-mmsg" if isinstance(endpoint, Veth) else TAP_API if isinstance(endpoint, Tap) else "dpdk"
 
 
 def exit_meaning(code: int) -> str:
@@ -63,6 +63,7 @@ class WorkloadCommand:
         yield_every: ``--yield``; 0 where no other poller shares the CPU.
         train: ``--train``, None for a stream.
         trace: ``--trace``, frames per second in each second; empty for a constant load.
+        wait: ``--wait``; None: it polls.
         catch_up: the largest burst with which a late sender catches up; 0 without a limit.
         awaits: whether the server of the endpoint's socket starts at the same time.
         acl_drops, peer_acl_drops: ``--acl-drops`` of the frames that it sends, and of those that it counts; None: no
@@ -88,6 +89,7 @@ class WorkloadCommand:
     yield_every: int = 0
     catch_up: int = 0
     blocking: bool = False
+    wait: str | None = None
     check_payload: bool = False
     silent: bool = False
     train: str | None = None
@@ -129,6 +131,7 @@ class WorkloadCommand:
             ("--window", f"{self.window_s:g}"),
             ("--drain", f"{self.drain_s:g}"),
             ("--yield", str(self.yield_every) if self.yield_every else None),
+            ("--wait", self.wait),
             ("--acl-drops", self.acl_drops),
             ("--peer-acl-drops", self.peer_acl_drops),
             ("--train", self.train),
@@ -137,6 +140,8 @@ class WorkloadCommand:
         )
 
     def _socket_options(self) -> list[str]:
+        if isinstance(self.endpoint, Tap) and self.api == TAP_API:
+            return ["--io", "tap", "-R", self.endpoint.device]
         if not isinstance(self.endpoint, Veth):
             raise ValueError(f"api {self.api} needs a kernel interface, the endpoint is a {self.endpoint.kind} port")
         option = {"raw": "-R", "raw-mmsg": "-R", "xdp": "-X"}.get(self.api)

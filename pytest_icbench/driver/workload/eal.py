@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pytest_icbench.model.endpoint import Endpoint, Memif, Nic, Pci, Veth, VhostUser
+from pytest_icbench.model.endpoint import Endpoint, Memif, Nic, Pci, Tap, Veth, VhostUser
 
 #: The huge-page memory of one endpoint in MiB, for its packet pool and its driver.
 ENDPOINT_MIB = 64
@@ -53,9 +53,7 @@ def eal_arguments(endpoint: Endpoint, api: str, *, cpu: int, ring: int, jumbo: b
     return [*arguments, "--no-pci", "--iova-mode", "va", f"--vdev={device}"]
 
 
-def virtual_device(
-    endpoint: VhostUser | Memif | Veth | Nic, api: str, *, ring: int, jumbo: bool, number: int = 0, queues: int = 1
-) -> str:
+def virtual_device(endpoint: Endpoint, api: str, *, ring: int, jumbo: bool, number: int = 0, queues: int = 1) -> str:
     """Returns the value of ``--vdev`` for an endpoint; ``number`` distinguishes the devices of a process.
 
     A virtio-user port with several queues needs a control queue. A memif has as many rings as its port has queues.
@@ -77,6 +75,8 @@ def virtual_device(
             return netdev(endpoint.interface, api, ring=ring, jumbo=jumbo)
         case Nic():
             return netdev(endpoint.interface, endpoint.driver, ring=ring, jumbo=jumbo)
+        case Pci() | Tap():
+            raise ValueError(f"api {api}: a {endpoint.kind} port is no virtual device of DPDK")
 
 
 def netdev(interface: str, api: str, *, ring: int, jumbo: bool) -> str:

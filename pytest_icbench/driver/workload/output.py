@@ -117,6 +117,7 @@ class WindowLine:
         busy_cycles, idle_cycles: of its polling loop; None if they are not counted (blocking sockets).
         gap_ns, gap_count: total excess and number of the loop's turns that took unusually long; None likewise.
         rtt_from: the first window whose answers are in a client's histograms.
+        cpu_ns: CPU time of all its threads; None of an older workload.
     """
 
     role: Role
@@ -131,6 +132,7 @@ class WindowLine:
     gap_count: int | None = None
     rtt: WindowRtt | None = None
     rtt_from: int = 1
+    cpu_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +269,7 @@ class _WindowHead(msgspec.Struct):
     gap_count: Count | None = None
     rtt: WindowRtt | None = None
     rtt_from: Annotated[int, msgspec.Meta(ge=1, lt=65535)] = 1
+    cpu_ns: Count | None = None
 
 
 class _SummaryHead(msgspec.Struct):
@@ -374,6 +377,7 @@ def _window(raw: bytes | str, where: str) -> WindowLine:
         gap_count=head.gap_count,
         rtt=head.rtt,
         rtt_from=head.rtt_from,
+        cpu_ns=head.cpu_ns,
     )
 
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import cache
+from pathlib import Path
+from random import randrange
 from typing import Any
 
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import open_netns
-from pytest_icbench.host.net.links import End, await_up, configure, link_index, netlink
+from pytest_icbench.host.net.links import TX_QUEUE_LENGTH, End, await_up, configure, link_index, netlink
 
 _HAIRPIN = 1
 #: IANA's port of VXLAN.
 _VXLAN_PORT = 4789
 #: ``enum netkit_mode``; its policies stay at their defaults, which let everything pass.
 _NETKIT_L2 = 0
+#: The least index of a macvtap link.
+_TAP_INDEXES = 1 << 24
 _IPVLAN_MODES = {"l2": 0, "l3": 1}
 
 
@@ -42,6 +47,44 @@ def create_macvlan(lower: str, netns: str, end: End, *, mode: str, mtu: int) -> 
         )
     configure(end)
     await_up(end.name, end.netns)
+
+
+def create_macvtap(lower: str, netns: str, end: End, *, mac: str, mode: str, mtu: int) -> Path:
+    """Creates a macvtap link at ``end``, a port without an IP address, upon the link ``lower`` of ``netns``.
+
+    Args:
+        mac: of the program that opens its character device.
+        mode: ``bridge`` or ``vepa``.
+        mtu: layer 3 MTU in bytes.
+
+    Returns:
+        The device, which is named by the link's index. So the index is one that no link of another namespace has.
+
+    Raises ProvisionError.
+    """
+    index = next(one for one in iter(lambda: randrange(_TAP_INDEXES, 2 * _TAP_INDEXES), 0) if not _device(one).exists())
+    with netlink(netns, doing=f"a macvtap link upon {lower}") as route:
+        route.link(
+            "add",
+            index=index,
+            ifname=end.name,
+            kind="macvtap",
+            link=link_index(route, lower),
+            macvtap_mode=mode,
+            address=mac,
+            mtu=mtu,
+            txqlen=TX_QUEUE_LENGTH,
+        )
+    configure(end)
+    await_up(end.name, end.netns)
+    device = _device(index)
+    if not device.exists():
+        raise ProvisionError(f"the kernel made no {device} for a macvtap link: mount devtmpfs at /dev")
+    return device
+
+
+def _device(index: int) -> Path:
+    return Path(f"/dev/tap{index}")
 
 
 def create_ipvlan(lower: str, netns: str, end: End, *, mode: str, mtu: int) -> None:

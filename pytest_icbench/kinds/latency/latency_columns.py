@@ -18,6 +18,7 @@ from pytest_icbench.display.case_names import (
     three,
     times,
 )
+from pytest_icbench.display.frame_rates import CPU_LEGEND
 from pytest_icbench.display.points import scaled
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Charts, Further, Kind, Ranked
@@ -170,6 +171,7 @@ LATENCY = Kind(
         ),
     ),
     short="{:.1f}".format,
+    legend=(CPU_LEGEND,),
     mark=mark,
     remarks=remarks,
     facts=facts,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import number, short
-from pytest_icbench.display.frame_rates import rate_and_metric, rate_mark, rate_ways, rate_with_unit
+from pytest_icbench.display.frame_rates import CPU_LEGEND, rate_and_metric, rate_mark, rate_ways, rate_with_unit
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.model.figures import Search
@@ -66,7 +66,7 @@ SEARCH = Kind(
     shown=In.THROUGHPUT,
     titles={},
     mark=rate_mark,
-    legend=((bounds, "bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)"),),
+    legend=((bounds, "bounds: relevant lower and upper bound, offered loads in Mpps (RFC 9971)"), CPU_LEGEND),
     remarks=remarks,
     facts=facts,
     ways=rate_ways,

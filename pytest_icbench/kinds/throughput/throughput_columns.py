@@ -4,9 +4,18 @@
 from __future__ import annotations
 
 from pytest_icbench.display.case_names import number
-from pytest_icbench.display.frame_rates import mpps, rate, rate_and_metric, rate_mark, rate_ways, rate_with_unit
+from pytest_icbench.display.frame_rates import (
+    CPU_LEGEND,
+    mpps,
+    rate,
+    rate_and_metric,
+    rate_mark,
+    rate_ways,
+    rate_with_unit,
+)
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.kinds.kind import Kind, Ranked
+from pytest_icbench.kinds.kind import Charts, Kind, Ranked
+from pytest_icbench.kinds.throughput import frame_cost as cost
 from pytest_icbench.model.figures import Throughput
 from pytest_icbench.model.result import Result
 
@@ -63,9 +72,13 @@ THROUGHPUT = Kind(
     titles={"throughput": "{kind}"},
     short=lambda value: mpps(value * 1e6),
     mark=rate_mark,
-    legend=((train, "train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)"),),
+    legend=(
+        (train, "train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)"),
+        CPU_LEGEND,
+    ),
     remarks=lambda result: (back_to_back(result),),
-    facts=lambda result: (("back to back", back_to_back(result)),),
+    facts=lambda result: (("back to back", back_to_back(result)), ("cost of a frame", cost.describe(result))),
     ways=rate_ways,
     ranked=Ranked("rates", "Rate"),
+    charts=(Charts("cost", "What a frame costs, by size", cost.by_size),),
 )

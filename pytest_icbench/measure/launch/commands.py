@@ -75,6 +75,7 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             yield_every=placement.yield_every if sends else min(placement.yield_every, 1),
             catch_up=settings.catch_up,
             blocking=case.blocking,
+            wait=case.wait,
             check_payload=case.check_payload,
             train=settings.train if sends else None,
             acl_drops=_acl_drops(rig, case, index) if sends else None,

@@ -30,7 +30,8 @@ _COUNTED = (
     *("scheduled", "sent", "refused", "not_offered", "tx_full", "received", "lost", "duplicated", "reordered"),
     *("polls", "empty_polls", "bursts", "full_turns", "received_bytes", "acl_drops"),
 )
-_CYCLES = tuple(product(("sender", "receiver"), ("busy", "idle")))
+_SIDES = ("sender", "receiver")
+_WORK = tuple(f"{side}_{work}" for side, work in product(_SIDES, ("busy_cycles", "idle_cycles", "cpu_ns")))
 _NOTHING = ReceivedCounts(
     provisional=False,
     received=0,
@@ -116,6 +117,8 @@ def _window(
         sender_gaps=line.gap_count,
         receiver_gap_s=_seconds(other.gap_ns) if other else None,
         receiver_gaps=other.gap_count if other else None,
+        sender_cpu_ns=line.cpu_ns,
+        receiver_cpu_ns=other.cpu_ns if other else None,
     )
 
 
@@ -214,7 +217,7 @@ def count_windows(
 
     totals: dict[str, Any] = {
         **{name: total(name) for name in _COUNTED},
-        **{f"{side}_{kind}_cycles": total_known(f"{side}_{kind}_cycles") for side, kind in _CYCLES},
+        **{name: total_known(name) for name in _WORK},
     }
     return PairCounts(
         pair=pair,

@@ -58,6 +58,8 @@ def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
         receiver_cycles_per_packet=effort.cycles("receiver", "received"),
         sender_busy_share=role_busy_share(launches, "sender"),
         receiver_busy_share=role_busy_share(launches, "receiver"),
+        sender_cpu_share=effort.cpu_share("sender"),
+        receiver_cpu_share=effort.cpu_share("receiver"),
         vectors_per_call=effort.vectors_per_call,
         frames_by_core=effort.frames_by_core,
         core_imbalance=effort.core_imbalance,
@@ -153,6 +155,13 @@ class _Effort:
         return self.median(
             [cycles / n if cycles is not None and n else None for cycles, n in zip(busy, frames, strict=True)]
         )
+
+    def cpu_share(self, role: Literal["sender", "receiver"]) -> float | None:
+        """Returns the CPU time of a role's processes over the time measured; None unless every launch has it."""
+        used = [launch.total_known(f"{role}_cpu_ns") for launch in self.launches]
+        measured_ns = sum(launch.duration_s * len(launch.pairs) for launch in self.launches) * 1e9
+        known = [cpu_ns for cpu_ns in used if cpu_ns is not None]
+        return sum(known) / measured_ns if measured_ns and len(known) == len(used) else None
 
     @property
     def vectors_per_call(self) -> float | None:

@@ -146,7 +146,7 @@ def _around(whole: Measurement) -> Environment:
     other: Endpoint = Pci(_NOWHERE, "")
     return Environment(
         placement=whole.placement,
-        endpoints=tuple(kernel if kind == "veth" else other for kind in kinds),
+        endpoints=tuple(kernel if kind in ("veth", "tap") else other for kind in kinds),
         shared=len(set(cpus)) < len(cpus),
         open_loop=whole.metric == OPEN_LOOP,
         identity=whole.identity,

@@ -13,7 +13,7 @@ from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summary.bottleneck import Bottleneck, LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.launch_log import LaunchLog, by_round, main_figure, over, state_fields
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.endpoint import Endpoint, Veth
+from pytest_icbench.model.endpoint import Endpoint, Tap, Veth
 from pytest_icbench.model.figures import BY_KIND, AnyFigures, kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
@@ -73,7 +73,7 @@ def bottleneck_of(case: Case, indicators: LoadIndicators, around: Environment, *
         indicators,
         maximum=maximum,
         switched=case.switch not in REFERENCES,
-        kernel=all(isinstance(endpoint, Veth) for endpoint in around.endpoints),
+        kernel=all(isinstance(endpoint, Veth | Tap) for endpoint in around.endpoints),
         shared=around.shared,
     )
 

@@ -22,7 +22,7 @@ _NARROW = 440
 #: The axis is logarithmic if a ratio exceeds this or is less than its inverse.
 _WIDE = 2.0
 #: The parts of an id that a title can name for all rows.
-_AXIS = re.compile(r"\d+B|b\d+|\d+vs\d+|R.+|c\d+|remote|blocking|touch")
+_AXIS = re.compile(r"\d+B|b\d+|\d+vs\d+|R.+|c\d+|remote|blocking|interrupt|adaptive|touch")
 
 _COLUMNS = (
     CASE,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,6 +111,31 @@ def test_what_cannot_go_both_ways_at_once(axes: dict[str, Any], reason: str | No
     found = unsupported_reason(case, SWITCHES["bridge"], 256)
     assert found is None if reason is None else found is not None and found.startswith(reason)
     assert unsupported_reason(case.sending(traffic=Traffic()), SWITCHES["bridge"], 256) is None
+
+
+@pytest.mark.parametrize(
+    ("axes", "reason"),
+    [
+        ({"api": "raw"}, None),
+        ({"api": "xdp"}, None),
+        ({"api": "dpdk", "switch": "poll"}, None),
+        ({"api": "af_packet"}, "DPDK's driver for af_packet has no receive interrupts"),
+        ({"api": "raw", "blocking": True}, "blocking sockets wait in their calls"),
+        ({"api": "dpdk", "switch": "poll", "port": "memif"}, "DPDK's driver for memif has no receive interrupts"),
+    ],
+)
+def test_what_can_only_poll(axes: dict[str, Any], reason: str | None) -> None:
+    for wait in ("interrupt", "adaptive"):
+        case = Case(**{"switch": "bridge", "wait": wait, **axes})
+        found = unsupported_reason(case, SWITCHES[case.switch], 256)
+        assert found is None if reason is None else found is not None and found.startswith(reason)
+        assert unsupported_reason(replace(case, wait=None), SWITCHES[case.switch], 256) is None
+
+
+def test_a_way_to_wait_that_is_none() -> None:
+    assert parse_marker((), {"wait": "poll interrupt"}, "t").wait == (None, "interrupt")
+    with pytest.raises(UsageError, match=r"^t: icbench marker: wait: 'sleep' is no way to wait: write poll,"):
+        parse_marker((), {"wait": "sleep"}, "t")
 
 
 def test_each_end_that_sends_is_a_sender() -> None:

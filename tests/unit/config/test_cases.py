@@ -208,6 +208,15 @@ def test_blocking_is_for_sockets() -> None:
     ]
 
 
+def test_ways_to_wait_are_cases_of_their_own() -> None:
+    assert ids(wait=["poll", "interrupt"], api=["udp", "dpdk"]) == [
+        "bridge-udp-64B-b32-1vs1-Rmax",
+        "bridge-udp-interrupt-64B-b32-1vs1-Rmax",
+        "poll-64B-b32-1vs1-Rmax",
+        "poll-interrupt-64B-b32-1vs1-Rmax",
+    ]
+
+
 @pytest.mark.parametrize(
     ("marker", "expected"),
     [

@@ -177,6 +177,17 @@ def test_the_first_of_a_burst_the_variation_and_the_floor_stand_beside_the_round
     assert (alone.figures.sender_cycles_per_packet, alone.figures.sender_busy_share) == (None, None)
 
 
+def test_the_cpu_that_each_end_used_is_a_share_of_the_measured_time() -> None:
+    def used(index: int, line: dict[str, Any]) -> dict[str, Any]:
+        return {**line, "cpu_ns": (20_000_000, 5_000_000)[index % 2]} if line["type"] == "window" else line
+
+    found = run(ScriptedRig(edit=used), duration_s=0.2, window_s=0.1)
+    assert found.figures.sender_cpu_share == pytest.approx(0.2)
+    assert found.figures.receiver_cpu_share == pytest.approx(0.05)
+    older = run(ScriptedRig())
+    assert (older.figures.sender_cpu_share, older.figures.receiver_cpu_share) == (None, None)
+
+
 def test_windows_have_their_round_trip_times() -> None:
     rtt = {"count": 20, "min_ns": 1, "mean_ns": 2, "p50_ns": 2, "p99_ns": None, "max_ns": 9}
     found = one(ScriptedRig(edit=spoil("window", 0, rtt=rtt)), RTT)

@@ -14,7 +14,7 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.model.case import APIS, Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.traffic import Traffic
+from pytest_icbench.model.traffic import WAITS, Traffic
 
 names = st.sampled_from(["ovs", "linux-bridge", "veth", "basicfwd"])
 cases = st.builds(
@@ -33,6 +33,7 @@ cases = st.builds(
     switch_cores=st.none() | st.integers(1, 9),
     api=st.none() | st.sampled_from(APIS),
     blocking=st.booleans(),
+    wait=st.none() | st.sampled_from(WAITS),
     check_payload=st.booleans(),
     remote=st.booleans(),
 )
@@ -52,6 +53,7 @@ cases = st.builds(
             "veth-udp-blocking-touch-64B-b32-1vs1-R1500-remote",
         ),
         (Case("ovs", mode="new"), "ovs:new-64B-b32-1vs1-Rmax"),
+        (Case("veth", api="raw", wait="adaptive", check_payload=True), "veth-raw-adaptive-touch-64B-b32-1vs1-Rmax"),
     ],
 )
 def test_ids(case: Case, name: str) -> None:

@@ -43,6 +43,16 @@ def test_every_column_is_shown_somewhere_and_keeps_its_place_where_it_must() -> 
     assert len(heads) == len(set(heads))
 
 
+def test_the_cpu_used_is_said_of_endpoints_that_do_not_poll() -> None:
+    used = {"sender_cpu_share": 0.125, "receiver_cpu_share": 0.0301}
+    waiting = result(Case("veth", wait="interrupt"), **used)
+    assert "CPU %" in table([waiting])[1]
+    assert "12.5 and 3.01" in " ".join(table([waiting]))
+    said = [column.say(waiting) for column in columns.columns(In.LINE) + columns.columns(In.PAGE)]
+    assert said.count("endpoints use 12.5 and 3.01 % of a CPU") == 2
+    assert not any("CPU %" in line for line in table([result(Case("veth"), **used)]))
+
+
 def test_an_uneven_spread_over_cores_is_said_in_tables_lines_and_page() -> None:
     uneven = result(core_imbalance=1.5)
     assert "imbalance" in table([uneven])[1]

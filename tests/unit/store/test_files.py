@@ -85,6 +85,7 @@ def test_lines_are_appended(tmp_path: Path) -> None:
             ),
             "raw/b32/x+memif=a%2F..%2Fb/64B/R1000/latency-dpdk-blocking-2vs2-c1",
         ),
+        (Case("ovs", wait="interrupt"), "raw/b32/ovs/64B/Rmax/throughput-dpdk-interrupt-1vs1-c1"),
     ],
 )
 def test_the_raw_tree_has_a_directory_for_each_axis(case: Case, path: str) -> None:

@@ -52,6 +52,7 @@ static void write_window(struct client *c, uint16_t number, bool provisional)
 	/* With one thread, its switches are already counted by the sender. */
 	json_u64(j, "involuntary_switches",
 	        tx->involuntary_switches + (c->threaded ? rx->involuntary_switches : 0));
+	json_u64(j, "cpu_ns", tx->cpu_ns);
 	client_window_json(j, &rtt);
 	json_u64(j, "rtt_from", c->times.from);
 	json_end_line(j);
@@ -92,6 +93,7 @@ static int receive(struct client *c)
 	if (!c->threaded) {
 		sender_lap(&c->tx, now, c->tx.moved + (unsigned)n);
 		c->tx.moved = (unsigned)n;
+		r->moved = n ? now : r->moved;
 	}
 	if (c->threaded)
 		pthread_mutex_lock(&c->lock);
@@ -130,15 +132,20 @@ static bool start_thread(struct client *c)
 	return error == 0;
 }
 
-/* Receives answers. The error of a receiving thread is reported here, by the thread that writes. */
-static void poll_answers(struct client *c)
+/* Receives answers. Returns whether there were any; a receiving thread has them all. The error of that thread
+ * is reported here, by the thread that writes. */
+static bool poll_answers(struct client *c)
 {
-	int error = atomic_load_explicit(&c->thread_errno, memory_order_relaxed);
+	int error = atomic_load_explicit(&c->thread_errno, memory_order_relaxed), n;
 
 	if (error)
 		run_failed(c->r, "receive", error);
-	if (!c->threaded && receive(c) < 0)
+	if (c->threaded)
+		return false;
+	n = receive(c);
+	if (n < 0)
 		run_failed(c->r, "receive", errno);
+	return n > 0;
 }
 
 /* Returns how many distinct frames have returned. */
@@ -162,7 +169,8 @@ static void drain(struct client *c)
 	        clock_cycles() < deadline) {
 		if (c->threaded)
 			sched_yield();
-		poll_answers(c);
+		if (!poll_answers(c))
+			run_rest(c->r, IO_RX, deadline);
 	}
 }
 
@@ -214,7 +222,8 @@ static bool await_answers(struct client *c)
 	uint64_t deadline = clock_cycles() + clock_ns_to_cycles(&c->r->clock, ANSWER_PATIENCE_NS);
 
 	while (under_way(c) && clock_cycles() < deadline) {
-		poll_answers(c);
+		if (!poll_answers(c))
+			c->tx.meter.given_away += run_rest(c->r, IO_RX, deadline);
 		if (c->r->error.call || control_stopped())
 			return false;
 		if (c->r->o->yield_every)
@@ -223,10 +232,22 @@ static bool await_answers(struct client *c)
 	return true;
 }
 
+/* Sleeps until an answer arrives or a request is due. */
+static void rest(struct client *c, bool held)
+{
+	const uint64_t patience = clock_ns_to_cycles(&c->r->clock, ANSWER_PATIENCE_NS);
+
+	if (held)
+		c->tx.meter.given_away += run_rest(c->r, IO_RX, c->held_since + patience);
+	else
+		sender_rest(&c->tx, IO_RX);
+}
+
 static void send_all(struct client *c)
 {
 	struct run *r = c->r;
 	enum sender_step step;
+	bool held;
 
 	if (!run_wait_start(r))
 		return;
@@ -235,13 +256,15 @@ static void send_all(struct client *c)
 		if (c->tx.pace.unlimited && !await_answers(c))
 			break;
 		step = SENDER_IDLE;
-		if (!held_back(c))
+		held = held_back(c);
+		if (!held)
 			step = sender_step(&c->tx);
 		else if (r->o->yield_every)
 			sender_yield(&c->tx);
 		if (step == SENDER_SENT && !sender_behind(&c->tx, clock_cycles()))
 			c->usual = under_way(c);
-		poll_answers(c);
+		if (!poll_answers(c) && (step == SENDER_IDLE || c->tx.full))
+			rest(c, held);
 		if (r->error.call)
 			break;
 	} while (step != SENDER_ENDED && !control_stopped());

@@ -17,6 +17,8 @@
 #define POLLS_A_TURN 8
 /* The number of end marks, and the pauses before each. The loop continues to receive meanwhile. */
 #define MARKS 3u
+/* In ns, between two looks for the next end mark. */
+#define DRAIN_REST_NS 1e6
 static const double MARK_PAUSE_NS[MARKS] = {0, 10e6, 40e6};
 
 struct duplex {
@@ -40,6 +42,7 @@ static void write_window(struct duplex *d, uint16_t number, bool provisional)
 	receiver_window_json(&d->rx, j, &d->rx.windows[number]);
 	window_cycles_json(j, &d->r->clock, &tx->cycles, true);
 	json_u64(j, "involuntary_switches", tx->involuntary_switches);
+	json_u64(j, "cpu_ns", tx->cpu_ns);
 	json_end_line(j);
 	output_line(&d->r->output, j->text, j->length);
 }
@@ -71,27 +74,36 @@ static unsigned receive(struct duplex *d)
 		d->tx.moved = (unsigned)n;
 	}
 	receiver_take(&d->rx, frames, (unsigned)n, now, NULL);
-	if (n)
+	if (n) {
 		r->ops->rx_release(r->io);
+		r->moved = now;
+	}
 	return (unsigned)n;
 }
 
-static void receive_turn(struct duplex *d)
+/* Returns whether anything arrived. */
+static bool receive_turn(struct duplex *d)
 {
-	for (unsigned i = 0; i < POLLS_A_TURN && !d->r->error.call; i++)
-		if (receive(d) < d->r->o->io.burst)
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < POLLS_A_TURN && !d->r->error.call; i++) {
+		unsigned got = receive(d);
+
+		n += got;
+		if (got < d->r->o->io.burst)
 			break;
+	}
+	return n > 0;
 }
 
 /* Polls until the start. The ends do not start in the same cycle, and a sleeping end would find its ring
  * full. */
 static void receive_until_start(struct duplex *d)
 {
-	const struct run *r = d->r;
+	struct run *r = d->r;
 
 	while ((int64_t)(clock_cycles() - r->start) < 0 && !control_stopped() && !r->error.call) {
-		receive_turn(d);
-		if (r->o->yield_every)
+		if (!receive_turn(d) && !run_rest(r, IO_RX, r->start) && r->o->yield_every)
 			sched_yield();
 	}
 }
@@ -105,7 +117,8 @@ static void exchange(struct duplex *d)
 	d->measuring = true;
 	do {
 		step = sender_step(&d->tx);
-		receive_turn(d);
+		if (!receive_turn(d) && (step == SENDER_IDLE || d->tx.full))
+			sender_rest(&d->tx, IO_RX);
 	} while (step != SENDER_ENDED && !control_stopped() && !r->error.call);
 	d->measuring = false;
 	sender_cut(&d->tx);
@@ -135,7 +148,8 @@ static void drain(struct duplex *d)
 	while (!r->error.call && !control_abandon) {
 		received = rx->received;
 		mark_when_due(d, now);
-		receive_turn(d);
+		if (!receive_turn(d))
+			run_rest(r, IO_RX, now + clock_ns_to_cycles(&r->clock, DRAIN_REST_NS));
 		now = clock_cycles();
 		if (rx->received != received && !rx->end_mark && !control_stopped())
 			rx->deadline = now + patience; /* the peer is still sending */

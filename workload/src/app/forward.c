@@ -129,6 +129,23 @@ static bool poll_all(struct forward *f, bool receiving)
 	return moved;
 }
 
+/* Sleeps until a frame arrives, or a delayed one is due. Returns false if the forwarder polls. */
+static bool rest(struct forward *f)
+{
+	uint64_t until = f->last + f->r->clock.hz, ns;
+
+	for (unsigned i = 0; i < f->ports; i++) {
+		const struct delay *d = &f->way[i].delay;
+		uint64_t due = d->in == d->out ? until : d->ring[d->out & d->mask].due;
+
+		until = (int64_t)(due - until) < 0 ? due : until;
+	}
+	ns = run_rest_ns(f->r, until);
+	if (ns)
+		f->ops->wait(f->io, ns);
+	return ns > 0;
+}
+
 static void yield_if_due(struct forward *f, bool moved, uint64_t *yielded_at)
 {
 	uint32_t every = f->r->o->yield_every;
@@ -169,7 +186,12 @@ static bool forward_all(struct forward *f)
 
 	f->last = r->start;
 	while (!control_stopped() && !r->error.call) {
-		yield_if_due(f, poll_all(f, true), &yielded_at);
+		bool moved = poll_all(f, true);
+
+		if (moved)
+			r->moved = f->last;
+		if (moved || !rest(f))
+			yield_if_due(f, moved, &yielded_at);
 		if (r->o->duration_s > 0 && f->last >= end)
 			return true;
 	}

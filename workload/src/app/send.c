@@ -18,6 +18,7 @@ static void write_window(void *context, uint16_t number, const struct window_tx 
 	window_begin_json(j, "sender", r->o->io.stream_id, number, w);
 	window_cycles_json(j, &r->clock, &w->cycles, !r->o->io.blocking);
 	json_u64(j, "involuntary_switches", w->involuntary_switches);
+	json_u64(j, "cpu_ns", w->cpu_ns);
 	json_end_line(j);
 	output_line(&r->output, j->text, j->length);
 }
@@ -36,6 +37,18 @@ static void write_summary(struct sender *s)
 	run_finish_summary(s->r);
 }
 
+static void send_all(struct sender *s)
+{
+	enum sender_step step;
+
+	sender_start(s);
+	while (!control_stopped() && (step = sender_step(s)) != SENDER_ENDED)
+		if (step == SENDER_IDLE || s->full)
+			sender_rest(s, 0);
+	sender_cut(s);
+	sender_end_mark(s);
+}
+
 static int loop(struct run *r)
 {
 	struct sender s;
@@ -44,13 +57,8 @@ static int loop(struct run *r)
 		fprintf(stderr, "icbench-workload %s: out of memory\n", r->o->app_name);
 		return EXIT_SETUP;
 	}
-	if (run_wait_start(r)) {
-		sender_start(&s);
-		while (!control_stopped() && sender_step(&s) != SENDER_ENDED)
-			;
-		sender_cut(&s);
-		sender_end_mark(&s);
-	}
+	if (run_wait_start(r))
+		send_all(&s);
 	write_summary(&s);
 	sender_repeat_end_mark(&s);
 	sender_free(&s);

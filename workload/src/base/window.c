@@ -68,6 +68,7 @@ void window_tx_add(struct window_tx *total, const struct window_tx *w)
 	total->bursts += w->bursts;
 	total->acl_drops += w->acl_drops;
 	total->involuntary_switches += w->involuntary_switches;
+	total->cpu_ns += w->cpu_ns;
 	add_cycles(&total->cycles, &w->cycles);
 }
 
@@ -82,6 +83,7 @@ void window_rx_add(struct window_rx *total, const struct window_rx *w)
 	total->reflected += w->reflected;
 	total->refused += w->refused;
 	total->involuntary_switches += w->involuntary_switches;
+	total->cpu_ns += w->cpu_ns;
 	add_cycles(&total->cycles, &w->cycles);
 }
 

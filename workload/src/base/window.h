@@ -36,6 +36,7 @@ struct window_tx {
 	uint64_t scheduled, sent, refused, not_offered, tx_full, catch_up_max;
 	uint64_t lateness_p99_ns, lateness_max_ns;
 	uint64_t yields, involuntary_switches;
+	uint64_t cpu_ns;     /* CPU time of all threads */
 	uint64_t bursts;     /* bursts of which the port took at least one frame */
 	uint64_t full_turns; /* turns of SENDER_TURN frames in which the port refused a frame */
 	uint64_t acl_drops;  /* those of the sent frames that an ACL drops */
@@ -46,7 +47,7 @@ struct window_rx {
 	uint64_t received, bytes, duplicated, reordered, polls, empty_polls;
 	uint64_t reflected, refused; /* servers */
 	uint64_t first, last;        /* cycles; 0 if nothing arrived */
-	uint64_t involuntary_switches;
+	uint64_t involuntary_switches, cpu_ns;
 	struct loop_meter_cycles cycles; /* not for clients, whose only thread is counted as a sender */
 };
 

@@ -114,6 +114,11 @@ static int dpdk_rx(struct forward_io *io, unsigned port, void *frames[], unsigne
 	return rte_eth_rx_burst(p->id, 0, (struct rte_mbuf **)frames, (uint16_t)n);
 }
 
+static void dpdk_wait(struct forward_io *io, uint64_t ns)
+{
+	dpdk_port_wait(io->port, io->ports, ns);
+}
+
 static int dpdk_tx(struct forward_io *io, unsigned port, void *frames[], unsigned n)
 {
 	struct dpdk_port *p = &io->port[port];
@@ -160,6 +165,7 @@ const struct forward_ops forward_dpdk = {
         .facts = dpdk_facts,
         .missed = dpdk_missed,
         .rx = dpdk_rx,
+        .wait = dpdk_wait,
         .tx = dpdk_tx,
         .release = dpdk_release,
         .share = dpdk_share,

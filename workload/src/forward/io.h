@@ -37,6 +37,9 @@ struct forward_ops {
 
 	/* Returns up to n frames that have arrived, or -1 with errno; never blocks. */
 	int (*rx)(struct forward_io *io, unsigned port, void *frames[], unsigned n);
+	/* Sleeps until a frame has arrived at any port, for at most that many nanoseconds; can return early.
+	 */
+	void (*wait)(struct forward_io *io, uint64_t ns);
 	/* Takes all n frames and sends them in order; releases those for which the port has no room. Returns
 	 * how many it sent, or -1 with errno on an error other than "full". */
 	int (*tx)(struct forward_io *io, unsigned port, void *frames[], unsigned n);

@@ -12,10 +12,12 @@
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/frame.h"
@@ -254,6 +256,16 @@ static int raw_rx(struct forward_io *io, unsigned port, void *frames[], unsigned
 	return got < 0 ? got : whole;
 }
 
+static void raw_wait(struct forward_io *io, uint64_t ns)
+{
+	const struct timespec limit = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	struct pollfd ports[IO_PORTS_MAX];
+
+	for (unsigned i = 0; i < io->ports; i++)
+		ports[i] = (struct pollfd){.fd = io->port[i].fd, .events = POLLIN};
+	ppoll(ports, io->ports, &limit, NULL);
+}
+
 /* Sends the next messages of a burst. Returns how many left, 0 if the port is full, or -1 with errno. */
 static int send_some(struct forward_io *io, const struct raw_port *p, void *frames[], unsigned n)
 {
@@ -314,6 +326,7 @@ const struct forward_ops forward_raw = {
         .facts = raw_facts,
         .missed = raw_missed,
         .rx = raw_rx,
+        .wait = raw_wait,
         .tx = raw_tx,
         .release = raw_release,
         .share = raw_share,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const struct io_ops io_udp, io_gso, io_raw, io_packet, io_null;
+extern const struct io_ops io_udp, io_gso, io_raw, io_packet, io_null, io_tap;
 
 #ifdef HAVE_XDP
 extern const struct io_ops io_xdp;
@@ -45,6 +45,16 @@ static bool dpdk_fits(const struct io_config *c, char *err, size_t err_len)
 	return false;
 }
 
+static bool tap_fits(const struct io_config *c, char *err, size_t err_len)
+{
+	if (c->interface && !c->blocking && !c->role.forwards)
+		return true;
+	snprintf(err, err_len,
+	        c->blocking ? "--io tap has no blocking calls: take --wait interrupt instead of --blocking"
+	                    : "--io tap needs the character device of one macvtap link: -R /dev/tapN");
+	return false;
+}
+
 const struct io_backend io_backends[] = {
         {"udp", IO_SOCKET | IO_SHARED_QUEUE, &io_udp, NULL, NULL},
         {"udp", IO_SOCKET | IO_SHARED_QUEUE | IO_SEGMENTS, &io_gso, NULL, NULL},
@@ -53,6 +63,7 @@ const struct io_backend io_backends[] = {
         {"xdp", IO_SOCKET | IO_HEADERS, XDP_OPS, "AF_XDP; install libxdp-dev", xdp_fits},
         {"dpdk", IO_HEADERS | IO_ANY_FRAME | IO_EAL, DPDK_OPS, "DPDK; install libdpdk-dev", dpdk_fits},
         {"dpdk", IO_HEADERS | IO_QUEUES | IO_EAL, DPDK_QUEUES_OPS, "DPDK; install libdpdk-dev", dpdk_fits},
+        {"tap", IO_SHARED_QUEUE | IO_HEADERS | IO_ANY_FRAME | IO_BY_NAME, &io_tap, NULL, tap_fits},
         {"null", IO_HEADERS | IO_LOCAL | IO_BY_NAME, &io_null, NULL, NULL},
         {NULL, 0, NULL, NULL, NULL},
 };

@@ -123,6 +123,13 @@ void dpdk_rx_release(struct io *io)
 	io->received = 0;
 }
 
+/* Nothing reports room in a full ring. */
+void dpdk_wait(struct io *io, unsigned events, uint64_t ns)
+{
+	dpdk_port_wait(
+	        &io->port, events & IO_RX ? 1 : 0, events & IO_TX && ns > IO_FULL_NS ? IO_FULL_NS : ns);
+}
+
 void dpdk_close(struct io *io)
 {
 	dpdk_rx_release(io);
@@ -328,6 +335,7 @@ const struct io_ops io_dpdk = {
         .rx_poll = dpdk_rx_poll,
         .rx_release = dpdk_rx_release,
         .rx_reflect = dpdk_rx_reflect,
+        .wait = dpdk_wait,
         .tx_resize = dpdk_tx_resize,
         .missed = dpdk_missed,
 };

@@ -42,6 +42,7 @@ bool dpdk_peer_left(struct io *io);
 unsigned dpdk_tx_acquire(struct io *io, uint8_t *payload[], unsigned n);
 void dpdk_tx_resize(struct io *io, unsigned i, uint32_t bytes);
 void dpdk_rx_release(struct io *io);
+void dpdk_wait(struct io *io, unsigned events, uint64_t ns);
 uint64_t dpdk_missed(struct io *io);
 
 /* Called when a port has refused a whole burst. Returns 0, or -1 with errno once the link is down. */

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* rte_eth_dev_rx_intr_ctl_q_get_fd() is experimental in DPDK 22.11. */
+#define ALLOW_EXPERIMENTAL_API
+
 #include "io/dpdk_port.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rte_alarm.h>
@@ -174,6 +180,61 @@ static bool leaves_last(const struct io_config *c)
 	return c->role.sends && !(c->role.duplex && c->stream_id > io_counted_stream(c));
 }
 
+/* Collects the interrupts of the receive queues. */
+static bool open_interrupts(struct dpdk_port *port, char *err, size_t err_len)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET}; /* nothing need be read */
+	bool ready;
+
+	port->wakes = epoll_create1(EPOLL_CLOEXEC);
+	ready = port->wakes >= 0;
+	for (uint16_t q = 0; q < port->queues && ready; q++) {
+		int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(port->id, q);
+
+		ready = fd >= 0 && rte_eth_dev_rx_intr_enable(port->id, q) == 0 &&
+		        rte_eth_dev_rx_intr_disable(port->id, q) == 0 &&
+		        epoll_ctl(port->wakes, EPOLL_CTL_ADD, fd, &event) == 0;
+	}
+	return ready ||
+	       dpdk_fail(err, err_len, "%s has no receive interrupts: leave out --wait", port->driver);
+}
+
+static void enable_interrupts(struct dpdk_port *port, bool enable)
+{
+	struct epoll_event seen[IO_QUEUES_MAX];
+
+	for (uint16_t q = 0; q < port->queues; q++) {
+		if (enable)
+			rte_eth_dev_rx_intr_enable(port->id, q);
+		else
+			rte_eth_dev_rx_intr_disable(port->id, q);
+	}
+	port->armed = enable;
+	if (!enable)
+		epoll_wait(port->wakes, seen, IO_QUEUES_MAX, 0);
+}
+
+void dpdk_port_wait(struct dpdk_port *ports, unsigned n, uint64_t ns)
+{
+	const struct timespec limit = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	struct pollfd wakes[IO_PORTS_MAX];
+	bool armed = true;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!ports[i].armed && ports[i].started) {
+			enable_interrupts(&ports[i], true);
+			armed = false;
+		}
+		wakes[i] = (struct pollfd){.fd = ports[i].wakes, .events = POLLIN};
+	}
+	if (!armed)
+		return;
+	ppoll(wakes, n, &limit, NULL);
+	for (unsigned i = 0; i < n; i++)
+		if (ports[i].started)
+			enable_interrupts(&ports[i], false);
+}
+
 static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const struct io_config *c,
         char *err, size_t err_len)
 {
@@ -188,6 +249,7 @@ static bool configure(struct dpdk_port *port, struct rte_mempool *shared, const 
 		        rte_strerror(-ret));
 	port->driver = info.driver_name;
 	/* No driver is asked to strip tags. A card strips the tag of a VF's VLAN on its own. */
+	conf.intr_conf.rxq = c->wait != IO_WAIT_POLL;
 	port->untagged =
 	        strcmp(rte_bus_name(rte_dev_bus(info.device)), "pci") ? RTE_MBUF_F_RX_VLAN_STRIPPED : 0;
 	if (!strcmp(port->driver, MEMIF))
@@ -296,6 +358,8 @@ static void close_port(struct dpdk_port *port)
 		linger(port);
 	/* For virtio-user as well, whose peer's leaving is handled in that thread. */
 	wait_for_interrupts();
+	if (port->wakes >= 0)
+		close(port->wakes);
 	if (port->started)
 		rte_eth_dev_stop(port->id);
 	rte_eth_dev_close(port->id);
@@ -308,10 +372,12 @@ bool dpdk_port_open(struct dpdk_port *port, uint16_t id, struct rte_mempool *sha
         const struct io_config *c, char *err, size_t err_len)
 {
 	*port = (struct dpdk_port){.id = id,
+	        .wakes = -1,
 	        .queues = (uint16_t)c->queues,
 	        .shares_pool = shared != NULL,
 	        .frame_bytes = c->packet_size - FRAME_FCS_BYTES};
-	if (configure(port, shared, c, err, err_len) && start(port, c, err, err_len))
+	if (configure(port, shared, c, err, err_len) && start(port, c, err, err_len) &&
+	        (c->wait == IO_WAIT_POLL || open_interrupts(port, err, err_len)))
 		return true;
 	close_port(port);
 	return false;

@@ -19,9 +19,11 @@ struct dpdk_port {
 	uint16_t rx_ring, tx_ring; /* descriptors, as adjusted by the driver; a vhost back end has the rings
 	                              of its peer */
 	uint16_t queues;           /* pairs */
-	bool shares_pool;          /* rx_pool belongs to all ports, and there is no tx_pool */
-	uint32_t frame_bytes;      /* of the buffer, without FCS */
-	uint64_t retry_cycles;     /* when to retry the start, TSC */
+	int wakes;             /* epoll instance with the interrupts of its receive queues; -1: it polls */
+	bool armed;            /* these interrupts are enabled */
+	bool shares_pool;      /* rx_pool belongs to all ports, and there is no tx_pool */
+	uint32_t frame_bytes;  /* of the buffer, without FCS */
+	uint64_t retry_cycles; /* when to retry the start, TSC */
 	uint64_t untagged; /* mbuf flag of a frame whose VLAN tag the driver has stripped; 0 if tags are not
 	                      ours */
 	const char *driver;
@@ -46,6 +48,10 @@ unsigned dpdk_port_spare(const struct io_config *c);
 bool dpdk_port_link_up(struct dpdk_port *port);
 /* Whether the peer of a memif port has left. */
 bool dpdk_port_peer_left(struct dpdk_port *port);
+/* Sleeps until a frame has arrived at one of the ports, for at most that many nanoseconds. Frames that
+ * arrived before the interrupts were enabled raise none, so the first call enables them and returns: poll and
+ * call again. */
+void dpdk_port_wait(struct dpdk_port *ports, unsigned n, uint64_t ns);
 void dpdk_port_mac(const struct dpdk_port *port, uint8_t mac[6]);
 
 #endif

@@ -141,6 +141,11 @@ static int queues_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	return (int)got;
 }
 
+static void queues_wait(struct io *io, unsigned events, uint64_t ns)
+{
+	dpdk_wait(io, io->queues->waiting ? events | IO_TX : events, ns);
+}
+
 /* An answer leaves through the queue of its request. */
 static int queues_rx_reflect(struct io *io, const bool *keep, unsigned n)
 {
@@ -178,6 +183,7 @@ const struct io_ops io_dpdk_queues = {
         .rx_poll = queues_rx_poll,
         .rx_release = dpdk_rx_release,
         .rx_reflect = queues_rx_reflect,
+        .wait = queues_wait,
         .tx_resize = dpdk_tx_resize,
         .tx_flush = queues_tx_flush,
         .queue_counts = queues_counts,

@@ -124,6 +124,11 @@ static void fault_rx_release(struct io *f)
 	f->ops->rx_release(f->io);
 }
 
+static void fault_wait(struct io *f, unsigned events, uint64_t ns)
+{
+	f->ops->wait(f->io, events, ns);
+}
+
 static int fault_rx_reflect(struct io *f, const bool *keep, unsigned n)
 {
 	return f->ops->rx_reflect(f->io, keep, n);
@@ -177,6 +182,7 @@ struct io *io_fault_wrap(const struct io_ops **ops, struct io *inner, const stru
 	        .rx_poll = fault_rx_poll,
 	        .rx_release = fault_rx_release,
 	        .rx_reflect = fault_rx_reflect,
+	        .wait = (*ops)->wait ? fault_wait : NULL,
 	        .tx_flush = (*ops)->tx_flush ? fault_tx_flush : NULL,
 	        .queue_counts = (*ops)->queue_counts ? fault_queue_counts : NULL,
 	};

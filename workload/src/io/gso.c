@@ -234,6 +234,7 @@ const struct io_ops io_gso = {
         .tx_commit = gso_tx_commit,
         .rx_poll = gso_rx_poll,
         .rx_release = sock_io_rx_release,
+        .wait = sock_io_wait,
         .rx_reflect = gso_rx_reflect,
         .tx_resize = udp_tx_resize,
 };

@@ -24,6 +24,22 @@
 /* Ports of one forwarder. */
 #define IO_PORTS_MAX 32u
 
+/* How an endpoint learns of frames and of room for them. */
+enum io_wait {
+	IO_WAIT_POLL,      /* asks again and again */
+	IO_WAIT_INTERRUPT, /* sleeps until the port wakes it */
+	IO_WAIT_ADAPTIVE,  /* polls for a while after the latest frame, then sleeps */
+};
+
+/* What a sleeping endpoint waits for (io_ops.wait). */
+enum io_event {
+	IO_RX = 1 << 0, /* a frame has arrived */
+	IO_TX = 1 << 1, /* a port that was full has room */
+};
+
+/* How long an endpoint sleeps if nothing reports room in a full port, in ns. */
+#define IO_FULL_NS UINT64_C(20000)
+
 /* What the application does with its port. */
 struct io_role {
 	bool sends;      /* offers frames unasked */
@@ -50,6 +66,7 @@ struct io_config {
 	uint16_t peer_stream; /* the stream to count; 0: the same */
 	bool check_payload;   /* writes and checks every byte of a payload */
 	bool mmsg, blocking;  /* how a socket is called */
+	enum io_wait wait;
 	uint32_t burst, ring, queues;
 	const char *interface;                /* of a port with a kernel interface */
 	const char *interfaces[IO_PORTS_MAX]; /* of a forwarder */
@@ -118,6 +135,10 @@ struct io_ops {
 	 * them are released by rx_release() before the next rx_poll(). */
 	int (*rx_poll)(struct io *io, struct io_frame *frames, unsigned n);
 	void (*rx_release)(struct io *io);
+	/* Sleeps until one of the events, for at most that many nanoseconds; can return early. Called after a
+	 * poll without frames, and only if --wait asks for it. NULL if nothing wakes an endpoint of this
+	 * port. */
+	void (*wait)(struct io *io, unsigned events, uint64_t ns);
 	/* Sends each frame of the last rx_poll() whose keep[i] is set back to its sender, with swapped
 	 * addresses and in place where possible, and releases all frames. Returns how many were taken. */
 	int (*rx_reflect)(struct io *io, const bool *keep, unsigned n);

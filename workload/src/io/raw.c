@@ -175,6 +175,7 @@ const struct io_ops io_raw = {
         .tx_commit = sock_io_tx_commit,
         .rx_poll = raw_rx_poll,
         .rx_release = sock_io_rx_release,
+        .wait = sock_io_wait,
         .rx_reflect = raw_rx_reflect,
         .tx_resize = sock_io_tx_resize,
 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,20 @@ void sock_io_rx_release(struct io *io)
 	(void)io;
 }
 
+void sock_wait(int fd, unsigned events, uint64_t ns)
+{
+	const struct timespec limit = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	struct pollfd ready = {.fd = fd};
+
+	ready.events = (short)((events & IO_RX ? POLLIN : 0) | (events & IO_TX ? POLLOUT : 0));
+	ppoll(&ready, 1, &limit, NULL);
+}
+
+void sock_io_wait(struct io *io, unsigned events, uint64_t ns)
+{
+	sock_wait(((struct sock *)io)->fd, events, ns);
+}
+
 static int set_buffer(int fd, int forced, int polite, int bytes)
 {
 	int taken = 0;
@@ -143,16 +158,25 @@ static int set_buffer(int fd, int forced, int polite, int bytes)
 	return taken;
 }
 
+static uint64_t true_size(const struct io_config *c)
+{
+	return c->packet_size + TRUESIZE_OVERHEAD;
+}
+
+int sock_buffer_bytes(const struct io_config *c)
+{
+	uint64_t wanted = c->ring * true_size(c);
+
+	return wanted < BUFFER_MIN ? (int)BUFFER_MIN : wanted > INT32_MAX / 2 ? INT32_MAX / 2 : (int)wanted;
+}
+
 void sock_tune(struct sock *s, const struct io_config *c)
 {
 	const struct timeval block = {.tv_usec = BLOCK_US};
-	uint64_t each = c->packet_size + TRUESIZE_OVERHEAD, wanted = c->ring * each;
-	int bytes = wanted < BUFFER_MIN      ? (int)BUFFER_MIN
-	            : wanted > INT32_MAX / 2 ? INT32_MAX / 2
-	                                     : (int)wanted;
+	int bytes = sock_buffer_bytes(c);
 
 	set_buffer(s->fd, SO_SNDBUFFORCE, SO_SNDBUF, bytes);
-	s->ring = (uint32_t)((uint64_t)set_buffer(s->fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes) / each);
+	s->ring = (uint32_t)((uint64_t)set_buffer(s->fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes) / true_size(c));
 	if (c->blocking) {
 		setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &block, sizeof(block));
 		setsockopt(s->fd, SOL_SOCKET, SO_SNDTIMEO, &block, sizeof(block));

@@ -59,9 +59,16 @@ void sock_io_facts(struct io *io, struct io_facts *facts);
 bool sock_io_link_up(struct io *io);
 /* Does nothing: received buffers stay with the socket. */
 void sock_io_rx_release(struct io *io);
+void sock_io_wait(struct io *io, unsigned events, uint64_t ns);
 unsigned sock_io_tx_acquire(struct io *io, uint8_t *payload[], unsigned n);
 int sock_io_tx_commit(struct io *io, unsigned n);
 void sock_io_tx_resize(struct io *io, unsigned i, uint32_t bytes);
+
+/* Sleeps until a descriptor is ready for one of the events (io.h), for at most that many nanoseconds. */
+void sock_wait(int fd, unsigned events, uint64_t ns);
+
+/* Returns the bytes that a socket's buffer needs for --ring frames, as the kernel counts them. */
+int sock_buffer_bytes(const struct io_config *c);
 
 /* Sets buffer sizes, and timeouts of blocking calls. */
 void sock_tune(struct sock *s, const struct io_config *c);

@@ -133,6 +133,7 @@ const struct io_ops io_udp = {
         .tx_commit = sock_io_tx_commit,
         .rx_poll = udp_rx_poll,
         .rx_release = sock_io_rx_release,
+        .wait = sock_io_wait,
         .rx_reflect = udp_rx_reflect,
         .tx_resize = udp_tx_resize,
 };

@@ -210,6 +210,12 @@ static int xdp_rx_poll(struct io *io, struct io_frame *frames, unsigned n)
 	return (int)io->received;
 }
 
+/* While frames wait for the kernel to send them, it has to be asked again. */
+static void xdp_wait(struct io *io, unsigned events, uint64_t ns)
+{
+	sock_wait(io->port.fd, events, unsent(io) && ns > IO_FULL_NS ? IO_FULL_NS : ns);
+}
+
 static void xdp_rx_release(struct io *io)
 {
 	for (unsigned i = 0; i < io->received; i++)
@@ -255,5 +261,6 @@ const struct io_ops io_xdp = {
         .rx_poll = xdp_rx_poll,
         .rx_release = xdp_rx_release,
         .rx_reflect = xdp_rx_reflect,
+        .wait = xdp_wait,
         .tx_resize = xdp_tx_resize,
 };

@@ -148,6 +148,26 @@ static bool check_eal(const struct options *o, struct failure *f)
 	return false;
 }
 
+/* Checks that something wakes an endpoint that does not poll. A back end that was not built says so itself.
+ */
+static bool check_wait(const struct options *o, struct failure *f)
+{
+	const struct io_ops *ops = o->backend->ops;
+
+	if (o->io.wait == IO_WAIT_POLL)
+		return true;
+	if (o->io.blocking)
+		snprintf(f->text, f->size,
+		        "--blocking waits in its calls: leave out --wait, which is for sockets that do not "
+		        "block");
+	else if (o->app->sockets || o->app->any_frame || (ops && !ops->wait))
+		snprintf(f->text, f->size, "--wait does not apply: %.40s with this port can only poll",
+		        o->app_name);
+	else
+		return true;
+	return false;
+}
+
 /* Checks that there is one back end, and that it and the application suit each other. */
 static bool check_backend(const struct options *o, struct failure *f)
 {
@@ -190,7 +210,7 @@ bool options_fit(const struct options *o, struct failure *f)
 {
 	static bool (*const CHECKS[])(const struct options *, struct failure *) = {check_windows,
 	        check_backend, check_header, check_acl, check_pace, check_flows, check_queues, check_eal,
-	        check_message};
+	        check_wait, check_message};
 
 	for (size_t i = 0; i < sizeof(CHECKS) / sizeof(CHECKS[0]); i++)
 		if (!CHECKS[i](o, f))

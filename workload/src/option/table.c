@@ -45,6 +45,10 @@ const struct option_row OPTION_TABLE[] = {
                 "UDP_GRO)"},
         {'B', "blocking", NULL, KIND_FLAG, AT(io.blocking), 0, 0,
                 "blocking sockets, no polling; a client then receives in a second thread"},
+        {0, "wait", "NAME", KIND_WAIT, AT(io.wait), 0, 0,
+                "poll (default); interrupt: sleep until a frame arrives or a burst is due; adaptive: poll "
+                "for "
+                "50 us after the latest frame, and before a burst is due"},
         {'c', "check-payload", NULL, KIND_FLAG, AT(io.check_payload), 0, 0,
                 "write and check every payload byte, and checksums"},
         {'s', "silent", NULL, KIND_FLAG, AT(silent), 0, 0, "write window lines only at the end"},
@@ -86,8 +90,10 @@ const struct option_row OPTION_TABLE[] = {
         {0, "supervised", NULL, KIND_FLAG, AT(supervised), 0, 0,
                 "set up, write ready, wait for 'start' on stdin; end of file there ends the program like "
                 "SIGTERM"},
-        {0, "io", "null", KIND_IO, AT(io_name), 0, 0,
-                "no I/O: the tool's own ceiling (sends into nothing, receives frames it makes)"},
+        {0, "io", "NAME", KIND_IO, AT(io_name), 0, 0,
+                "null: no I/O, the tool's own ceiling (sends into nothing, receives frames it makes); tap: "
+                "the "
+                "character device of a macvtap link, which -R names (/dev/tapN)"},
         {0, "fault", "KIND:N", KIND_FAULT, AT(fault), 1, 1e9,
                 "for tests of the accounts: a sender drops, duplicates or reorders every N-th frame "
                 "(drop:N, duplicate:N, reorder:N)"},

@@ -22,6 +22,7 @@ enum option_kind {
 	KIND_TRACE,
 	KIND_FLOWS,
 	KIND_PROTOCOL,
+	KIND_WAIT,
 	KIND_HEADER,
 	KIND_ACL,
 };

@@ -228,6 +228,20 @@ static bool store_protocol(const struct option_row *row, const char *text, struc
 	return false;
 }
 
+static bool store_wait(const struct option_row *row, const char *text, struct options *o)
+{
+	static const char *const NAMES[] = {"poll", "interrupt", "adaptive"};
+
+	(void)row;
+	for (unsigned i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+		if (strcmp(text, NAMES[i]) == 0) {
+			o->io.wait = (enum io_wait)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Parses digits as a number within bounds and advances past them. */
 static bool take_digits(const char **text, unsigned long least, unsigned long most, unsigned long *number)
 {
@@ -306,6 +320,7 @@ bool option_store(const struct option_row *row, const char *text, struct options
 	        [KIND_TRACE] = store_trace,
 	        [KIND_FLOWS] = store_flows,
 	        [KIND_PROTOCOL] = store_protocol,
+	        [KIND_WAIT] = store_wait,
 	        [KIND_HEADER] = store_header,
 	        [KIND_ACL] = store_acl,
 	};
@@ -337,6 +352,9 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		break;
 	case KIND_PROTOCOL:
 		snprintf(text, size, "udp, tcp, resp, memcached or http");
+		break;
+	case KIND_WAIT:
+		snprintf(text, size, "poll, interrupt or adaptive");
 		break;
 	case KIND_FAULT:
 		snprintf(text, size, "drop:N, duplicate:N or reorder:N with N from %.15g to %.15g", row->min,

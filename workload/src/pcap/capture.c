@@ -16,7 +16,7 @@ static uint64_t wall_clock_ns(void)
 
 static uint64_t count_missed(const struct capture *c)
 {
-	return c->r->ops->missed(c->r->io);
+	return c->r->ops->missed ? c->r->ops->missed(c->r->io) : 0;
 }
 
 bool capture_open(struct capture *c, struct run *r, const char *path, char *err, size_t err_len)

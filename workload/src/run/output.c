@@ -165,7 +165,7 @@ const char *run_reason(const struct run *r, const char *own)
 	}
 }
 
-static uint64_t process_cpu_ns(void)
+uint64_t run_cpu_ns(void)
 {
 	struct timespec t;
 
@@ -200,7 +200,7 @@ void run_finish_summary(struct run *r)
 
 	queues_json(r);
 	getrusage(RUSAGE_SELF, &usage);
-	json_u64(j, "cpu_ns", process_cpu_ns() - r->cpu_ns_before);
+	json_u64(j, "cpu_ns", run_cpu_ns() - r->cpu_ns_before);
 	json_u64(j, "voluntary_switches", (uint64_t)usage.ru_nvcsw - r->voluntary_before);
 	json_u64(j, "involuntary_switches", (uint64_t)usage.ru_nivcsw - r->involuntary_before);
 	run_write_line(r);
@@ -213,5 +213,5 @@ void run_begin_counting(struct run *r)
 	getrusage(RUSAGE_SELF, &usage);
 	r->voluntary_before = (uint64_t)usage.ru_nvcsw;
 	r->involuntary_before = (uint64_t)usage.ru_nivcsw;
-	r->cpu_ns_before = process_cpu_ns();
+	r->cpu_ns_before = run_cpu_ns();
 }

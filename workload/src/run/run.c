@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,11 @@
 #define CONTROL_PATIENCE_NS UINT64_C(5000000)
 /* In ns. A sleep can end this late, so the rest of the wait for the start polls the clock. */
 #define START_SPIN_NS UINT64_C(300000)
+/* The longest sleep of an endpoint, after which it looks for a stop. */
+#define REST_MAX_NS UINT64_C(50000000)
+/* In ns. An adaptive endpoint polls for this long after a frame, and from this long before a burst is due: as
+ * long as a CPU takes to wake up. */
+#define ADAPTIVE_NS 50e3
 
 /* Receivers send one frame so that the switch learns their MAC address; capture stays silent. */
 static bool announces(const struct options *o)
@@ -174,6 +180,39 @@ uint64_t run_involuntary_switches(void)
 	return (uint64_t)usage.ru_nivcsw;
 }
 
+uint64_t run_rest_ns(const struct run *r, uint64_t until)
+{
+	uint64_t now = clock_cycles(), left;
+
+	if (r->o->io.wait == IO_WAIT_POLL)
+		return 0;
+	if (r->o->io.wait == IO_WAIT_ADAPTIVE) {
+		uint64_t spin = clock_ns_to_cycles(&r->clock, ADAPTIVE_NS);
+
+		if (now - r->moved < spin)
+			return 0;
+		until -= spin;
+	}
+	if ((int64_t)(until - now) <= 0)
+		return 0;
+	left = clock_cycles_to_ns(&r->clock, until - now);
+	return left < REST_MAX_NS ? left : REST_MAX_NS;
+}
+
+uint64_t run_rest(struct run *r, unsigned events, uint64_t until)
+{
+	uint64_t before = clock_cycles(), ns = run_rest_ns(r, until);
+	const struct timespec pause = {.tv_nsec = (long)ns};
+
+	if (!ns)
+		return 0;
+	if (events)
+		r->ops->wait(r->io, events, ns);
+	else
+		nanosleep(&pause, NULL);
+	return clock_cycles() - before;
+}
+
 static int run_opened(struct run *r)
 {
 	bool announced = false;
@@ -195,8 +234,8 @@ static int run_opened(struct run *r)
 		if (r->error.call)
 			return EXIT_IO;
 	}
-	/* A blocking receiver does not poll, and without supervision the start is unknown. */
-	if (!r->o->app->sends && r->o->supervised && !r->o->io.blocking)
+	/* A receiver that waits does not poll, and without supervision the start is unknown. */
+	if (!r->o->app->sends && r->o->supervised && !r->o->io.blocking && r->o->io.wait == IO_WAIT_POLL)
 		r->awaited_ns = UINT64_MAX;
 	run_write_ready(r, true, announced);
 	run_begin_counting(r);
@@ -267,6 +306,9 @@ int run(struct options *o)
 		fprintf(stderr, "icbench-workload %s: %s\n", o->app_name, err);
 		return EXIT_SETUP;
 	}
+	if (o->io.wait != IO_WAIT_POLL)
+		prctl(PR_SET_TIMERSLACK, 1UL, 0, 0,
+		        0); /* 50 us otherwise, by which each burst would be late */
 	output_init(&r.output, STDOUT_FILENO, o->silent);
 	code = control_init(o->supervised);
 	if (code) {

@@ -41,6 +41,7 @@ struct run {
 	uint64_t next_announce;         /* cycles */
 	uint64_t cpu_ns_before;         /* at the beginning of the loop */
 	uint64_t voluntary_before, involuntary_before;
+	uint64_t moved; /* cycles: when a frame last arrived; adaptive endpoints poll for a while after it */
 	uint64_t awaited_ns; /* start time until which a receiver may sleep; UINT64_MAX: not known yet */
 };
 
@@ -84,6 +85,16 @@ const char *run_reason(const struct run *r, const char *own);
 
 /* Returns the involuntary context switches of the calling thread. */
 uint64_t run_involuntary_switches(void);
+
+/* Returns the CPU time of all threads of the process, in ns. */
+uint64_t run_cpu_ns(void);
+
+/* Returns how many nanoseconds an endpoint that has nothing to do sleeps before `until` (cycles); 0 if it
+ * polls. */
+uint64_t run_rest_ns(const struct run *r, uint64_t until);
+
+/* Sleeps that long, or until one of the events (io.h). Returns the cycles that it took. */
+uint64_t run_rest(struct run *r, unsigned events, uint64_t until);
 
 /* Appends cpu_ns and context switches to a summary and writes it, waiting for the reader. */
 void run_finish_summary(struct run *r);

@@ -38,6 +38,7 @@ static void write_window(struct receive_loop *s, uint16_t number, const struct w
 		json_u64(j, "refused", w->refused);
 	}
 	json_u64(j, "involuntary_switches", w->involuntary_switches);
+	json_u64(j, "cpu_ns", w->cpu_ns);
 	json_end_line(j);
 	output_line(&r->output, j->text, j->length);
 }
@@ -88,7 +89,8 @@ static bool duration_over(struct run *r, uint64_t now)
 static uint64_t rest_cycles(const struct receive_loop *s)
 {
 	const struct options *o = s->r->o;
-	bool polls_socket = o->backend->flags & IO_SHARED_QUEUE && !o->io.blocking;
+	bool polls_socket =
+	        o->backend->flags & IO_SHARED_QUEUE && !o->io.blocking && o->io.wait == IO_WAIT_POLL;
 
 	/* With --yield the sender shares the core, and resting on it would delay the sender. */
 	return polls_socket && !is_server(s) && !o->yield_every
@@ -135,6 +137,17 @@ static uint64_t yield_cycles(struct run *r)
 	return clock_cycles() - before;
 }
 
+/* Sleeps until a frame arrives or the loop has to end, or yields; not while it polls alone. Returns the
+ * cycles. */
+static uint64_t give_away(struct receive_loop *s, uint64_t now)
+{
+	struct run *r = s->r;
+	uint64_t until = s->rx.deadline ? s->rx.deadline : now + r->clock.hz;
+	uint64_t slept = run_rest(r, IO_RX, until);
+
+	return slept || !r->o->yield_every ? slept : yield_cycles(r);
+}
+
 /* Ends a lap of the cycle account. Laps after the end of the measurement are not counted. */
 static void end_lap(struct receive_loop *s, struct loop_meter *meter, uint64_t now, unsigned frames)
 {
@@ -158,6 +171,7 @@ static void loop(struct receive_loop *s, receive_burst burst)
 		uint64_t now = clock_cycles();
 
 		if (n > 0) {
+			r->moved = now;
 			burst(s, frames, (unsigned)n, now);
 			end_lap(s, &meter, clock_cycles(), (unsigned)n);
 		} else if (n < 0) {
@@ -165,8 +179,7 @@ static void loop(struct receive_loop *s, receive_burst burst)
 		} else {
 			end_lap(s, &meter, now, 0);
 			receiver_take(&s->rx, NULL, 0, now, NULL);
-			if (r->o->yield_every)
-				meter.given_away += yield_cycles(r);
+			meter.given_away += give_away(s, now);
 		}
 		if (r->error.call || receiver_done(&s->rx, now))
 			break;

@@ -15,6 +15,7 @@ bool receiver_init(struct receiver *rx, struct run *r, receiver_window on_window
 	rx->tracker = tracker_new();
 	rx->windows = calloc(WINDOW_COUNT, sizeof(*rx->windows));
 	rx->involuntary_before = run_involuntary_switches();
+	rx->cpu_ns_before = run_cpu_ns();
 	if (!rx->tracker || !rx->windows)
 		return false;
 	if (!pattern_flows_recur(&r->o->io.pattern))
@@ -32,10 +33,12 @@ void receiver_free(struct receiver *rx)
 	rx->windows = NULL;
 }
 
-static void note_switches(struct receiver *rx)
+static void note_use(struct receiver *rx)
 {
-	uint64_t involuntary = run_involuntary_switches();
+	uint64_t involuntary = run_involuntary_switches(), cpu_ns = run_cpu_ns();
 
+	rx->windows[rx->current].cpu_ns += cpu_ns - rx->cpu_ns_before;
+	rx->cpu_ns_before = cpu_ns;
 	rx->windows[rx->current].involuntary_switches += involuntary - rx->involuntary_before;
 	rx->involuntary_before = involuntary;
 }
@@ -46,7 +49,7 @@ static void advance_window(struct receiver *rx, uint16_t number)
 	uint64_t began = clock_thread_ns();
 	uint16_t before = rx->current;
 
-	note_switches(rx);
+	note_use(rx);
 	if (rx->meter)
 		loop_meter_learn(rx->meter, &rx->windows[before].cycles);
 	rx->current = rx->highest = number;
@@ -280,7 +283,7 @@ void receiver_begin_drain(struct receiver *rx, uint64_t now, const char *reason)
 
 	if (rx->deadline)
 		return;
-	note_switches(rx);
+	note_use(rx);
 	rx->ended = reason;
 	rx->deadline = now + clock_ns_to_cycles(&r->clock, r->o->drain_s * 1e9);
 }

@@ -35,7 +35,7 @@ struct receiver {
 	uint64_t end_mark;         /* n > 0: the sender has sent n-1 frames */
 	uint64_t acl_drop_due;     /* frames of these that an ACL drops */
 	uint64_t deadline;         /* cycles; 0 until draining begins */
-	uint64_t involuntary_before;
+	uint64_t involuntary_before, cpu_ns_before;
 	uint16_t current, highest; /* the window of the latest frames; the highest window seen */
 	const char *ended;         /* reason for ending, once draining has begun; NULL: control_stop_reason */
 	receiver_window on_window; /* may be NULL */

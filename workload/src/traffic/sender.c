@@ -52,6 +52,7 @@ void sender_start(struct sender *s)
 	window_start(&s->cursor, s->r->start, s->r->clock.hz, o->warmup_s, o->window_s, o->duration_s);
 	s->train_left = sender_train(o, s->cursor.number);
 	s->involuntary_before = run_involuntary_switches();
+	s->cpu_ns_before = run_cpu_ns();
 	loop_meter_start(&s->meter, clock_cycles(), clock_ns_to_cycles(&s->r->clock, LOOP_METER_GAP_NS));
 }
 
@@ -70,11 +71,13 @@ uint64_t sender_train(const struct options *o, uint16_t window)
 static void close_window(struct sender *s, uint64_t end)
 {
 	const struct clock *clock = &s->r->clock;
-	uint64_t began = clock_thread_ns(), involuntary = run_involuntary_switches();
+	uint64_t began = clock_thread_ns(), involuntary = run_involuntary_switches(), cpu_ns = run_cpu_ns();
 	struct window_tx *w = &s->now;
 
 	w->involuntary_switches = involuntary - s->involuntary_before;
 	s->involuntary_before = involuntary;
+	w->cpu_ns = cpu_ns - s->cpu_ns_before;
+	s->cpu_ns_before = cpu_ns;
 	if (s->lateness.count) {
 		w->lateness_p99_ns = histogram_quantile_any(&s->lateness, 0.99);
 		w->lateness_max_ns = s->lateness.max;
@@ -113,6 +116,17 @@ void sender_lap(struct sender *s, uint64_t now, unsigned frames)
 {
 	loop_meter_lap(&s->meter, now, frames, &s->now.cycles);
 	s->moved = 0;
+}
+
+void sender_rest(struct sender *s, unsigned events)
+{
+	uint64_t until = s->cursor.end;
+
+	if ((int64_t)(s->r->start - clock_cycles()) > 0)
+		until = s->r->start;
+	else if (!s->full && !s->pace.unlimited && (int64_t)(s->pace.next - until) < 0)
+		until = s->pace.next;
+	s->meter.given_away += run_rest(s->r, s->full ? events | IO_TX : events, until);
 }
 
 void sender_yield(struct sender *s)
@@ -226,6 +240,7 @@ static bool offer(struct sender *s, unsigned n, uint64_t intended)
 			return false;
 		}
 	}
+	s->full = (unsigned)taken < n && (s->pace.unlimited || s->insists);
 	count_offer(s, n, (unsigned)taken);
 	if ((unsigned)taken < n)
 		count_refusal(s);

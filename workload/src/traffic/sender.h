@@ -29,7 +29,7 @@ struct sender {
 	uint64_t next_sequence;
 	struct acl_walk dropped; /* by an ACL, up to next_sequence */
 	uint64_t full_turn;      /* the last turn with a refusal */
-	uint64_t involuntary_before;
+	uint64_t involuntary_before, cpu_ns_before;
 	uint32_t since_yield;
 	uint16_t windows;  /* measured windows that have ended */
 	const char *ended; /* "duration" or "count" once it is complete */
@@ -41,6 +41,7 @@ struct sender {
 	unsigned owed;       /* refused frames of the current burst; 0: it was not offered yet */
 	bool begun;          /* some frames of that burst were sent */
 	bool marked;         /* the end mark was sent */
+	bool full;           /* the port refused frames that will be offered again */
 	sender_window on_window;
 	void *context;
 };
@@ -77,6 +78,10 @@ bool sender_behind(const struct sender *s, uint64_t now);
 /* Ends the current lap of the cycle account at time now (cycles), in which `frames` frames moved. Each poll
  * of a client is a lap as well. */
 void sender_lap(struct sender *s, uint64_t now, unsigned frames);
+
+/* Sleeps until the next step can do something, or one of the events (io.h) has happened. Called after a step
+ * that was idle or found the port full. */
+void sender_rest(struct sender *s, unsigned events);
 
 /* Yields the CPU; the time counts as idle. */
 void sender_yield(struct sender *s);

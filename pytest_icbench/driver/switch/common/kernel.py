@@ -33,11 +33,12 @@ _KERNEL_OPTIONS = {
     "veth": "CONFIG_VETH",
     "bridge": "CONFIG_BRIDGE",
     "macvlan": "CONFIG_MACVLAN",
+    "macvtap": "CONFIG_MACVTAP",
     "ipvlan": "CONFIG_IPVLAN",
     "netkit": "CONFIG_NETKIT, Linux 6.7",
     "vxlan": "CONFIG_VXLAN",
 }
-_UPON_LINKS = ("macvlan", "ipvlan")
+_UPON_LINKS = ("macvlan", "macvtap", "ipvlan")
 _AF_XDP = getattr(socket, "AF_XDP", 44)
 _DRIVER_PLACES = (
     "usr/lib/*/dpdk/pmds-*/librte_net_{0}.so*",

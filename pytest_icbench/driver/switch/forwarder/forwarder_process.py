@@ -15,6 +15,7 @@ from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.protocol import Busy, PortCounters
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.answers import Unanswered, read_answer
+from pytest_icbench.model.traffic import WAITS
 
 #: Seconds within which it has to answer. It reads requests after each round of polls.
 ANSWER_S = 5.0
@@ -24,11 +25,17 @@ _OPTIONS = {"drop": "--drop", "dup": "--duplicate", "reorder": "--reorder", "cos
 _LONGEST_DELAY_US = 10_000_000
 #: Parts that restrict drop, dup and reorder to one direction, and the port at which its frames arrive.
 _ONLY: dict[str, str] = {"ab": "1", "ba": "2"}
+#: Parts that are a whole word: what at most one of them may say, and its options.
+_WORDS: dict[str, tuple[str, list[str] | None]] = {
+    "swap": ("swap", ["--swap"]),
+    **{part: ("only", ["--only", port]) for part, port in _ONLY.items()},
+    **{part: ("wait", ["--wait", part]) for part in WAITS},
+}
 
 #: The parts of a mode, for messages.
 MODE_HELP = (
     "parts joined by +, each once: delayNus or delayNms (up to 10000ms), dropN, dupN, reorderN (N from 2), costN, swap,"
-    " ab or ba (drop, dup and reorder in this direction alone)"
+    " ab or ba (drop, dup and reorder in this direction alone), interrupt or adaptive (it sleeps where nothing arrives)"
 )
 
 
@@ -37,7 +44,8 @@ def mode_options(mode: str | None) -> list[str] | None:
 
     ``delayNus`` (or ``ms``) delays each frame. ``dropN`` drops each N-th frame of a direction, ``dupN`` sends it twice,
     ``reorderN`` sends it after its successor. ``costN`` costs N TSC cycles per frame, ``swap`` swaps MAC addresses.
-    ``ab`` and ``ba`` restrict drop, dup and reorder to that direction.
+    ``ab`` and ``ba`` restrict drop, dup and reorder to that direction. ``interrupt`` and ``adaptive`` are how it
+    waits.
 
     Returns:
         None if it is not a mode: a part is unknown or repeated, a number is out of range, or a direction has no part to
@@ -46,10 +54,9 @@ def mode_options(mode: str | None) -> list[str] | None:
     options_by_part: dict[str, list[str]] = {}
     for part in mode.split("+") if mode is not None else ():
         match = _PART.fullmatch(part)
-        word = part if match is None else match["word"]
-        option = ["--swap"] if part == "swap" else None if match is None else _option(match)
-        if part in _ONLY:
-            word, option = "only", ["--only", _ONLY[part]]
+        word, option = _WORDS.get(part, (part, None))
+        if match is not None:
+            word, option = match["word"], _option(match)
         if option is None or word in options_by_part:
             return None
         options_by_part[word] = option

@@ -8,6 +8,7 @@ the far end sends it back (hairpin), as an external switch would.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.kernel import KernelPath
@@ -27,7 +28,7 @@ class Macvlan(KernelPath):
 
     name = "macvlan"
     # DPDK's net_af_xdp gets no socket on such a link.
-    apis = (*SOCKET_APIS, "af_packet")
+    apis: ClassVar[tuple[str, ...]] = (*SOCKET_APIS, "af_packet")
     broadcast = "all"
     unknown_unicast = "none"
     modes = (_VEPA,)
@@ -36,6 +37,14 @@ class Macvlan(KernelPath):
 
     def join(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Makes the lower link, in ``vepa`` the bridge at its far end, and a macvlan link in each node."""
+        self.join_lower(spec)
+        for attachment in attachments:
+            end = kernel.node_end(attachment)
+            stacked.create_macvlan(LOWER, self.netns, end, mode=spec.mode or "bridge", mtu=spec.mtu)
+        return self.endpoints(spec, attachments)
+
+    def join_lower(self, spec: SwitchSpec) -> None:
+        """Makes the lower link, and in ``vepa`` the bridge at its far end."""
         assert self.session is not None
         links.create_pair(self.session, links.End(LOWER, self.netns), links.End(FAR, self.netns), mtu=spec.mtu)
         if spec.mode == _VEPA:
@@ -45,7 +54,3 @@ class Macvlan(KernelPath):
             with enter_netns(self.netns):
                 links.enslave(FAR, _BRIDGE)
             stacked.reflect(FAR, self.netns)
-        for attachment in attachments:
-            end = kernel.node_end(attachment)
-            stacked.create_macvlan(LOWER, self.netns, end, mode=spec.mode or "bridge", mtu=spec.mtu)
-        return self.endpoints(spec, attachments)

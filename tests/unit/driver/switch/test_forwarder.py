@@ -47,6 +47,8 @@ from tests.unit.recording_host import RecordingSession, attachments_of, spec_of
         ("cost999999999+drop1", ["--cost", "999999999", "--drop", "1"]),
         ("drop7+ba", ["--drop", "7", "--only", "2"]),
         ("ab+dup3", ["--only", "1", "--duplicate", "3"]),
+        ("interrupt", ["--wait", "interrupt"]),
+        ("cost5+adaptive", ["--cost", "5", "--wait", "adaptive"]),
         ("drop7+swap+delay1us", ["--drop", "7", "--swap", "--delay", "1"]),
     ],
 )
@@ -69,6 +71,7 @@ def test_a_mode_has_its_options(mode: str | None, options: list[str]) -> None:
             "ab",
             "drop2+ab+ba",
             "swap+ba",
+            "interrupt+adaptive",
             " drop2",
             "drop2 swap",
             "drop²",

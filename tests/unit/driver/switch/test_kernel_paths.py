@@ -13,6 +13,7 @@ import pytest
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.kernel.ipvlan import Ipvlan
 from pytest_icbench.driver.switch.kernel.macvlan import Macvlan
+from pytest_icbench.driver.switch.kernel.macvtap import Macvtap
 from pytest_icbench.driver.switch.kernel.tc_redirect import TcRedirect, redirect_peer
 from pytest_icbench.driver.switch.kernel.veth import Netkit
 from pytest_icbench.driver.switch.kernel.vxlan import Vxlan
@@ -27,7 +28,7 @@ PATHS = [name for name, cls in builtin_switches().items() if issubclass(cls, ker
 
 
 def test_the_paths_are_selected_by_name() -> None:
-    assert PATHS == ["macvlan", "ipvlan", "netkit", "xdp", "tc-redirect", "route", "vxlan", "ovs-kernel"]
+    assert PATHS == ["macvlan", "macvtap", "ipvlan", "netkit", "xdp", "tc-redirect", "route", "vxlan", "ovs-kernel"]
     assert all(builtin_switches()[name].by_name_only for name in PATHS)
 
 
@@ -57,7 +58,8 @@ def test_an_offload_that_there_is_not_is_refused_before_anything_is_made(
 
 
 def test_a_path_takes_offloads_and_nothing_else() -> None:
-    assert all(builtin_switches()[name].config_keys == {"offloads": "table"} for name in PATHS)
+    taps = {"macvtap"}  # whose links are not in the nodes
+    assert all(builtin_switches()[name].config_keys == {"offloads": "table"} for name in {*PATHS} - taps)
     assert ethtool.check_settings({"gro": "true", "threaded-napi": "false", "rps": "3"}) == {
         "gro": "true",
         "threaded-napi": "false",
@@ -85,6 +87,7 @@ def test_xdp_names_the_checksums_that_it_loses() -> None:
     ("driver", "kind", "option"),
     [
         (Macvlan, "macvlan", "CONFIG_MACVLAN"),
+        (Macvtap, "macvtap", "CONFIG_MACVTAP"),
         (Ipvlan, "ipvlan", "CONFIG_IPVLAN"),
         (Netkit, "netkit", "CONFIG_NETKIT"),
         (Vxlan, "vxlan", "CONFIG_VXLAN"),

@@ -15,7 +15,7 @@ from pytest_icbench.driver.workload.command import WorkloadCommand, exit_meaning
 from pytest_icbench.driver.workload.eal import eal_arguments, endpoint_mib, endpoint_ring
 from pytest_icbench.driver.workload.output import Hello, Ready, Summary, WindowLine, parse_line
 from pytest_icbench.model.codec import DamagedData
-from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Veth, VhostUser
+from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Tap, Veth, VhostUser
 from pytest_icbench.model.traffic import Traffic
 
 A, B = Address.of(1, "a"), Address.of(1, "b")
@@ -56,6 +56,20 @@ def test_each_socket_technique_has_its_options(api: str, options: list[str]) -> 
 
 def test_switches_of_the_thesis_are_passed_on() -> None:
     assert set(argv(blocking=True, check_payload=True, silent=True)) - set(argv()) == {"-B", "-c", "-s"}
+
+
+def test_a_tap_is_opened_by_its_device() -> None:
+    tap = Tap(A, "/dev/tap7")
+    assert natural_api(None, tap) == "tap"
+    assert argv(tap, "tap")[-4:] == ["--io", "tap", "-R", "/dev/tap7"]
+    with pytest.raises(ValueError, match="needs a kernel interface"):
+        argv(tap, "raw")
+
+
+def test_an_endpoint_waits_as_it_is_told() -> None:
+    assert "--wait" not in argv()
+    whole = argv(wait="interrupt")
+    assert whole[whole.index("--wait") + 1] == "interrupt"
 
 
 def eal(endpoint: Endpoint, api: str = "dpdk", packet_size: int = 64) -> list[str]:
