@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_icbench.model import flows as flow_labels
 from pytest_icbench.model import headers, mix
+from pytest_icbench.model import routes as route_labels
 
 #: Least and greatest frame in bytes.
 MIN_FRAME_BYTES = 64
@@ -34,7 +35,10 @@ MTU_ETHERNET = 1500
 MTU_ETHERNET_FRAME_BYTES = MTU_ETHERNET + L2_BYTES
 
 #: Pattern of a label in a case's id.
-LABEL = rf"(?:\d+B|{mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?(?:-both)?(?:-q\d+)?"
+LABEL = (
+    rf"(?:\d+B|{mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?(?:-both)?(?:-q\d+)?"
+    rf"(?:-{route_labels.LABEL})?"
+)
 
 
 #: The label of frames that both ends of a pair send at once, and of those that side a sends alone.
@@ -77,6 +81,8 @@ class Traffic:
         header: the label of the headers, ``tcp6+vlan100``; None: Ethernet, IPv4 and UDP.
         both: whether both ends of a pair send at once; else side a alone.
         queues: queue pairs of each endpoint, over which flows are spread by their hash.
+        routes: routes in the table of a switch that routes, over which flows are spread by their destinations; None:
+            frames go to the peer's address.
     """
 
     packet_size: int = MIN_FRAME_BYTES
@@ -85,6 +91,7 @@ class Traffic:
     header: str | None = None
     both: bool = False
     queues: int = 1
+    routes: int | None = None
 
     @classmethod
     def of_mix(cls, text: str) -> Traffic:
@@ -96,18 +103,22 @@ class Traffic:
     def label(self) -> str:
         """The label in ids and names of directories; ``from_label`` is the inverse."""
         frames = self.mix or f"{self.packet_size}B"
-        parts = (frames, self.header, None if self.flows is None else f"f{self.flows}", "both" if self.both else None)
-        return "-".join(part for part in (*parts, f"q{self.queues}" if self.queues > 1 else None) if part is not None)
+        parts = [frames, self.header, None if self.flows is None else f"f{self.flows}", "both" if self.both else None]
+        parts += [f"q{self.queues}" if self.queues > 1 else None]
+        parts += [None if self.routes is None else route_labels.label(self.routes)]
+        return "-".join(part for part in parts if part is not None)
 
     @classmethod
     def from_label(cls, label: str) -> Traffic:
+        label, _, routes = label.partition("-routes")
         label, _, queues = label.partition("-q")
         one_way = label.removesuffix("-both")
         rest, _, flows = one_way.partition("-f")
         frames, _, header = rest.partition("-")
         traffic = cls(int(frames[:-1])) if frames.endswith("B") else cls.of_mix(frames)
         traffic = traffic.with_labels(flows or None, header or None)
-        return replace(traffic, both=label != one_way, queues=int(queues or 1))
+        number = route_labels.parse(routes) if routes else None
+        return replace(traffic, both=label != one_way, queues=int(queues or 1), routes=number)
 
     def with_labels(self, flows: str | None, header: str | None) -> Traffic:
         """Returns it with flows and headers as a user writes them. Raises ValueError for unknown ones."""
@@ -127,7 +138,8 @@ class Traffic:
         axes: dict[str, Any] = {"packet_size": self.packet_size}
         more = {"mix": self.mix, "flows": self.flows, "header": self.header, "direction": self.direction}
         axes |= {name: label for name, label in more.items() if label is not None}
-        return axes | ({"queues": self.queues} if self.queues > 1 else {})
+        axes |= {"queues": self.queues} if self.queues > 1 else {}
+        return axes | ({} if self.routes is None else {"routes": self.routes})
 
     @property
     def direction(self) -> str | None:
@@ -140,7 +152,8 @@ class Traffic:
         named = axes.get("mix")
         traffic = cls(axes.get("packet_size", MIN_FRAME_BYTES)) if named is None else cls.of_mix(named)
         traffic = traffic.with_labels(axes.get("flows"), axes.get("header"))
-        return replace(traffic, both=sends_both_ways(axes.get("direction")), queues=axes.get("queues", 1))
+        both = sends_both_ways(axes.get("direction"))
+        return replace(traffic, both=both, queues=axes.get("queues", 1), routes=axes.get("routes"))
 
     @property
     def options(self) -> list[str]:

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VPP as a router: addresses and neighbours of its ports, and its table, by its command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pytest_icbench.driver.switch.common.routing import Router, RouterPort
+from pytest_icbench.driver.switch.vpp.program import Memory
+from pytest_icbench.model.routes import Share, network
+
+if TYPE_CHECKING:
+    from pytest_icbench.driver.switch.vpp.client import VppClient
+
+#: Seconds for the routes of one command.
+_PART_S = 60.0
+#: Bytes of the heap for a route by IP version, and of the statistics for each thread, which count a route's frames.
+HEAP_BYTES = {4: 600, 6: 900}
+_STATISTICS_BYTES = 64
+
+
+def with_routes(memory: Memory, version: int, routes: int, threads: int) -> Memory:
+    """Returns the memory of a VPP with that many routes."""
+    heap, statistics = routes * HEAP_BYTES[version] >> 20, routes * _STATISTICS_BYTES * threads >> 20
+    return memory._replace(heap_mib=memory.heap_mib + heap, statistics_mib=memory.statistics_mib + statistics)
+
+
+def port_commands(port: RouterPort, version: int, name: str) -> list[str]:
+    """Returns the lines that make an interface the port of a router. Pure."""
+    bits = 32 if version == 4 else 128
+    return [
+        f"set interface mac address {name} {port.mac}",
+        *([f"enable ip6 interface {name}", f"ip6 nd {name} ra-suppress"] if version == 6 else []),
+        f"set interface ip address {name} {port.ip}/{bits}",
+        f"set ip neighbor static {name} {port.end} {port.end_mac}",
+        f"ip route add {port.end}/{bits} via {port.end} {name}",
+    ]
+
+
+def route_command(version: int, port: RouterPort, name: str, part: Share) -> str:
+    """Returns the line that adds routes which lead to the endpoint of a port. Pure."""
+    return f"ip route add count {part.count} {network(version, part.first)} via {port.end} {name}"
+
+
+def join(client: VppClient, router: Router, interfaces: dict[int, int], mtu: int) -> list[str]:
+    """Makes the interfaces ports of a router; returns the lines. Raises ProvisionError with VPP's reason."""
+    names = _names(client)
+    lines: list[str] = []
+    for index, port in router.ports.items():
+        client.call("sw_interface_set_mtu", sw_if_index=interfaces[index], mtu=[mtu, 0, 0, 0])
+        lines += port_commands(port, router.version, names[interfaces[index]])
+    _run(client, lines)
+    return lines
+
+
+def add(client: VppClient, router: Router, interfaces: dict[int, int], port: RouterPort, part: Share) -> None:
+    """Adds routes. Raises ProvisionError with VPP's reason."""
+    name = _names(client)[interfaces[port.attachment.index]]
+    client.command(route_command(router.version, port, name, part), _PART_S)
+
+
+def _run(client: VppClient, lines: Sequence[str]) -> None:
+    for line in lines:
+        client.command(line)
+
+
+def _names(client: VppClient) -> dict[int, str]:
+    return {item.sw_if_index: item.interface_name for item in client.call("sw_interface_dump")}
