@@ -48,7 +48,7 @@ class Request(Axes):
     Attributes:
         switch: names and groups, as written; ``vpp:xconnect`` is a switch in one of its modes.
         mode: names of modes for switches that are given without one; ``default`` is the natural one, ``wires`` stands
-            for all ``wire_modes``.
+            for all ``wire_modes``, ``routers`` for ``ip4`` and ``ip6``.
         remote: whether the case is over two hosts; empty: if there is a second one.
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
         soak_duration: the length of the test's long run in seconds.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the network functions of a case by proofs before and after its launches and by counters; a router by proofs."""
+"""Checks a case's network functions by proofs before and after its launches and by counters; a router by proofs."""
 
 from __future__ import annotations
 

@@ -64,13 +64,16 @@ class Memory(NamedTuple):
     statistics_mib: int = 32
 
 
+IN_HUGE_PAGES = Memory()
+
+
 def startup_config(
     files: VppFiles,
     *,
     main_cpu: int,
     worker_cpus: Sequence[int],
     plugins: Collection[str],
-    memory: Memory = Memory(),
+    memory: Memory = IN_HUGE_PAGES,
     fragment: str = "",
 ) -> str:
     """Returns the text of ``startup.conf``.
