@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ipaddress
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -39,7 +40,7 @@ def test_a_mode_says_who_routes(switch: str, mode: str | None, version: int | No
 def test_senders_share_all_routes(number: int, senders: int) -> None:
     shares = [routes.share(number, senders, sender) for sender in range(senders)]
     assert shares[0].first == 0
-    assert all(after.first == before.first + before.count for before, after in zip(shares, shares[1:], strict=False))
+    assert all(after.first == before.first + before.count for before, after in pairwise(shares))
     assert sum(share.count for share in shares) == number
     assert max(share.count for share in shares) - min(share.count for share in shares) <= 1
 

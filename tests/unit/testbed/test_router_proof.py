@@ -29,37 +29,40 @@ CASES = [
 ]
 
 
-def router(case: Case, damage: Callable[[bytes], bytes | None] = lambda frame: frame) -> Callable[..., Any]:
+class Router:
     """A switch that routes with Scapy, and then damages what it sends."""
-    version = case.ip_version or 4
-    table = {own_address(version, address.ip): index for index, address in enumerate(ADDRESSES)}
-    for sender in case.path.endpoints:
-        if (share := case.routes_of(sender)) is not None:
-            for number in range(share.first, share.first + share.count):
-                table[destination(version, number)] = case.path.peer(sender)
 
-    def one(index: int, data: bytes) -> Iterator[tuple[int, bytes]]:
-        packet = scapy.Ether(data)
-        ip = packet[scapy.IPv6 if version == 6 else scapy.IP]
-        field = "hlim" if version == 6 else "ttl"
-        if packet.dst != ADDRESSES[case.path.peer(index)].mac or ip.dst not in table or getattr(ip, field) < 2:
-            return
-        to = table[ip.dst]
-        packet.src, packet.dst = ADDRESSES[case.path.peer(to)].mac, ADDRESSES[to].mac
-        setattr(ip, field, getattr(ip, field) - 1)
-        if version == 4:
-            del ip.chksum
-        if (sent := damage(bytes(packet))) is not None:
-            yield to, sent
+    def __init__(self, case: Case, damage: Callable[[bytes], bytes | None] = lambda frame: frame) -> None:
+        self._case, self._damage = case, damage
+        version = case.ip_version or 4
+        self._kind, self._hops = (scapy.IPv6, "hlim") if version == 6 else (scapy.IP, "ttl")
+        self._table = {own_address(version, address.ip): index for index, address in enumerate(ADDRESSES)}
+        for sender in case.path.endpoints:
+            share = case.routes_of(sender)
+            for number in () if share is None else range(share.first, share.first + share.count):
+                self._table[destination(version, number)] = case.path.peer(sender)
 
-    def forward(index: int, frames: list[bytes]) -> Mapping[int, list[bytes]]:
+    def __call__(self, index: int, frames: list[bytes]) -> Mapping[int, list[bytes]]:
         arriving: dict[int, list[bytes]] = {}
         for frame in frames:
-            for to, sent in one(index, frame):
+            for to, sent in self._forward(index, scapy.Ether(frame)):
                 arriving.setdefault(to, []).append(sent)
         return arriving
 
-    return forward
+    def _mac(self, port: int) -> str:
+        return ADDRESSES[self._case.path.peer(port)].mac
+
+    def _forward(self, index: int, packet: Any) -> Iterator[tuple[int, bytes]]:
+        ip = packet[self._kind]
+        hops, to = getattr(ip, self._hops) - 1, self._table.get(ip.dst)
+        if packet.dst != self._mac(index) or to is None or not hops:
+            return
+        packet.src, packet.dst = self._mac(to), ADDRESSES[to].mac
+        setattr(ip, self._hops, hops)
+        if self._kind is scapy.IP:
+            del ip.chksum
+        if (sent := self._damage(bytes(packet))) is not None:
+            yield to, sent
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.id)
@@ -72,7 +75,7 @@ def proven(tmp_path: Path, case: Case, forward: Callable[..., Any]) -> str | Non
 
 
 def test_a_router_is_proven(tmp_path: Path, case: Case) -> None:
-    assert proven(tmp_path, case, router(case)) is None
+    assert proven(tmp_path, case, Router(case)) is None
 
 
 def test_a_bridge_is_no_router(tmp_path: Path, case: Case) -> None:
@@ -99,12 +102,12 @@ def keep_source(data: bytes) -> bytes:
     ids=["nothing", "two hops", "old source", "payload"],
 )
 def test_half_a_router_is_found_out(tmp_path: Path, case: Case, damage: Callable[[bytes], bytes | None]) -> None:
-    assert proven(tmp_path, case, router(case, damage)) is not None
+    assert proven(tmp_path, case, Router(case, damage)) is not None
 
 
 def test_a_wrong_checksum_of_ip_is_found_out(tmp_path: Path) -> None:
     case = CASES[0]
-    fault = proven(tmp_path, case, router(case, lambda data: data[:24] + b"\0\0" + data[26:]))
+    fault = proven(tmp_path, case, Router(case, lambda data: data[:24] + b"\0\0" + data[26:]))
     assert fault is not None
     assert "wrong checksum" in fault
 
@@ -112,6 +115,6 @@ def test_a_wrong_checksum_of_ip_is_found_out(tmp_path: Path) -> None:
 def test_routes_that_are_missing_are_found_out(tmp_path: Path, case: Case) -> None:
     """The last route of a share is looked up: a table that was not installed whole does not pass."""
     shorter = replace(case.traffic, routes=(case.traffic.routes or 0) - 1)
-    fault = proven(tmp_path, case, router(case.sending(traffic=shorter)))
+    fault = proven(tmp_path, case, Router(case.sending(traffic=shorter)))
     assert fault is not None
     assert "did not arrive" in fault
