@@ -186,9 +186,14 @@ class Traffic:
         return headers.length(self.header)
 
     @property
+    def least_bytes(self) -> int:
+        """The length of the shortest frame with its headers, the stamp and the FCS."""
+        return self.headers_bytes + STAMP_BYTES + FCS_BYTES
+
+    @property
     def misfit(self) -> str | None:
         """Why its shortest frame does not hold its headers and the stamp, as a sentence; None if it does."""
-        least, shortest = self.headers_bytes + STAMP_BYTES + FCS_BYTES, min(self.sizes)
+        least, shortest = self.least_bytes, min(self.sizes)
         if shortest >= least:
             return None
         return f"{shortest} bytes do not hold {self.header or headers.PLAIN} headers; take frames of {least} or more"

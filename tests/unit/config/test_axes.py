@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.capabilities import unsupported_reason
-from pytest_icbench.config.cases import parse_marker
+from pytest_icbench.config.cases import expand, parse_marker
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
@@ -116,6 +116,19 @@ def test_what_cannot_be_routed(switch: str, axes: dict[str, Any], traffic: dict[
     case = Case(switch, Frames(Traffic(**{"packet_size": 128, **traffic})), **axes)
     found = unsupported_reason(case, ROUTER if switch == "vpp" else SWITCHES[switch], 256)
     assert found is None if reason is None else found is not None and found.startswith(reason)
+
+
+def test_a_router_of_ipv6_has_its_frames_unless_others_are_asked_for() -> None:
+    router = {"vpp": ROUTER}
+    cases = [
+        expand(parse_marker((), {"switch": "vpp", "mode": ["ip4", "ip6"], **axes}, "t"), Options(), router, "t")
+        for axes in ({}, {"packet_size": 128}, {"header": "tcp6", "mix": "b"})
+    ]
+    assert [[case.traffic.label for case in of_one] for of_one in cases] == [
+        ["64B", "84B-udp6"],
+        ["128B", "128B-udp6"],
+        ["b-tcp6", "b-tcp6"],
+    ]
 
 
 def test_routes_are_an_axis_of_their_own() -> None:
