@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_icbench.driver.switch.common.routing import Router, RouterPort
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 #: Seconds for the routes of one command.
 _PART_S = 60.0
+#: Prefixes in a command that names them.
+_NAMED = 500
 #: Bytes of the heap for a route by IP version, and of the statistics for each thread, which count a route's frames.
 HEAP_BYTES = {4: 600, 6: 900}
-_STATISTICS_BYTES = 64
+_STATISTICS_BYTES = 96
 
 
 def with_routes(memory: Memory, version: int, routes: int, threads: int) -> Memory:
@@ -38,9 +40,19 @@ def port_commands(port: RouterPort, version: int, name: str) -> list[str]:
     ]
 
 
-def route_command(version: int, port: RouterPort, name: str, part: Share) -> str:
-    """Returns the line that adds routes which lead to the endpoint of a port. Pure."""
-    return f"ip route add count {part.count} {network(version, part.first)} via {port.end} {name}"
+def route_commands(version: int, port: RouterPort, name: str, part: Share) -> Iterator[str]:
+    """Yields the lines that add routes which lead to the endpoint of a port. Pure.
+
+    A count steps over IPv4 prefixes; over those of IPv6 it does not step by a defined width, so they are all named.
+    """
+    way = f"via {port.end} {name}"
+    if version == 4:
+        yield f"ip route add count {part.count} {network(version, part.first)} {way}"
+        return
+    numbers = range(part.first, part.first + part.count)
+    for begin in range(0, part.count, _NAMED):
+        prefixes = " ".join(network(version, number) for number in numbers[begin : begin + _NAMED])
+        yield f"ip route add {prefixes} {way}"
 
 
 def join(client: VppClient, router: Router, interfaces: dict[int, int], mtu: int) -> list[str]:
@@ -57,7 +69,8 @@ def join(client: VppClient, router: Router, interfaces: dict[int, int], mtu: int
 def add(client: VppClient, router: Router, interfaces: dict[int, int], port: RouterPort, part: Share) -> None:
     """Adds routes. Raises ProvisionError with VPP's reason."""
     name = _names(client)[interfaces[port.attachment.index]]
-    client.command(route_command(router.version, port, name, part), _PART_S)
+    for line in route_commands(router.version, port, name, part):
+        client.command(line, _PART_S)
 
 
 def _run(client: VppClient, lines: Sequence[str]) -> None:

@@ -51,10 +51,13 @@ def test_a_port_of_vpp_has_the_peers_mac_address_and_the_route_to_its_endpoint(t
         "set ip neighbor static V0 198.18.1.1 02:00:00:00:01:01",
         "ip route add 198.18.1.1/32 via 198.18.1.1 V0",
     ]
-    assert vpp.route_command(4, port, "V0", Share(3, 7)) == "ip route add count 7 10.0.0.48/28 via 198.18.1.1 V0"
+    (line,) = vpp.route_commands(4, port, "V0", Share(3, 7))
+    assert line == "ip route add count 7 10.0.0.48/28 via 198.18.1.1 V0"
     ipv6 = make_router(tmp_path, 6).ports[0]
     assert "enable ip6 interface V0" in vpp.port_commands(ipv6, 6, "V0")
     assert vpp.port_commands(ipv6, 6, "V0")[-1].split()[3] == "fd69:6362:656e:6368::c612:101/128"
+    named = [word for line in vpp.route_commands(6, ipv6, "V0", Share(3, 1001)) for word in line.split() if "/" in word]
+    assert named == [network(6, number) for number in range(3, 1004)]
 
 
 def test_vpp_has_memory_for_its_routes() -> None:
