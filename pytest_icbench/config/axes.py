@@ -144,6 +144,8 @@ def _routes_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
         return f"{switch} routes between endpoints of one host: leave --icbench-remote out"
     if case.ip_version is not None and case.function is not None:
         return f"{switch} routes between the ends of a pair, so function {case.function} has no place: leave it out"
+    if case.ip_version is not None and case.round_trips and case.answered != case.traffic:
+        return f"{switch} routes answers to a client's own address alone: take no more flows than routes, or macs"
     if routes is None:
         return None
     number = f"{routes:,} route{'' if routes == 1 else 's'}"

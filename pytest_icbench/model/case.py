@@ -247,6 +247,21 @@ class Case:
         return self.pairs * (2 if self.traffic.both else 1)
 
     @property
+    def answered(self) -> Traffic:
+        """Its traffic, with those flows alone whose answers come back: to one port, by a router to one address."""
+        label = self.traffic.flows
+        most = 1 if self.traffic.routes is None else self._least_share
+        if flows.differ_by_port(label):
+            return replace(self.traffic, flows=None)
+        if self.ip_version is None or flows.differ_by_mac(label) or flows.number(label) <= most:
+            return self.traffic
+        return replace(self.traffic, flows=flows.parse(str(most)))
+
+    @property
+    def _least_share(self) -> int:
+        return share(self.traffic.routes or 0, self.routed_senders, self.routed_senders - 1).count
+
+    @property
     def unused_routes(self) -> str | None:
         """The warning that its flows do not look up the whole table; None if they do."""
         if self.traffic.routes is None:

@@ -77,7 +77,11 @@ def test_endpoints_that_cannot_have_flows(
     assert found is None if reason is None else found is not None and found.startswith(reason)
 
 
-ROUTER = type("Router", (SWITCHES["poll"],), {"name": "vpp", "modes": ("ip4", "ip6"), "route_bytes": {4: 1, 6: 1}})
+ROUTER = type(
+    "Router",
+    (SWITCHES["poll"],),
+    {"name": "vpp", "modes": ("ip4", "ip6"), "route_bytes": {4: 1, 6: 1}, "max_pairs": None},
+)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +109,15 @@ ROUTER = type("Router", (SWITCHES["poll"],), {"name": "vpp", "modes": ("ip4", "i
             "2 senders need a route of their own each",
         ),
         ("vpp", {"mode": "ip4", "api": "udp-mmsg"}, {"routes": 9}, "a UDP socket sends to its peer alone"),
+        ("vpp", {"mode": "ip4", "dimension": "latency"}, {"routes": 9, "flows": "9"}, None),
+        (
+            "vpp",
+            {"mode": "ip4", "dimension": "latency"},
+            {"routes": 9, "flows": "10"},
+            "vpp:ip4 routes answers to a client",
+        ),
+        ("vpp", {"mode": "ip4", "dimension": "latency"}, {"flows": "2"}, "vpp:ip4 routes answers to a client's own"),
+        ("vpp", {"mode": "ip4", "dimension": "latency"}, {"flows": "2:macs"}, None),
         ("vpp", {"mode": "ip4", "function": "nat"}, {}, "vpp:ip4 routes between the ends of a pair, so function nat"),
         ("vpp", {"mode": "ip6"}, {}, "vpp:ip6 forwards IPv6 packets and nothing else, so not udp4; take udp6 or tcp6"),
         ("vpp", {"mode": "ip4"}, {"header": "udp6"}, "vpp:ip4 forwards IPv4 packets and nothing else, so not udp6"),

@@ -79,6 +79,27 @@ def test_few_flows_are_said_with_what_to_take() -> None:
     assert case.sending(traffic=Traffic(flows="new", routes=100_000)).unused_routes is None
 
 
+@pytest.mark.parametrize(
+    ("switch", "flows", "routes", "answered"),
+    [
+        ("vpp", "100k", 1, None),
+        ("vpp", "100k", 1000, "1k"),
+        ("vpp", "1k", 100_000, "1k"),
+        ("vpp", "100k", None, None),
+        ("vpp", "100k:macs", 1, "100k:macs"),
+        ("vpp", "100k:ports", 1000, None),
+        ("veth", "100k", None, "100k"),
+        ("veth", "new", None, None),
+    ],
+)
+def test_a_preflight_asks_with_flows_whose_answers_come_back(
+    switch: str, flows: str, routes: int | None, answered: str | None
+) -> None:
+    """A router has no route to the addresses of other flows, and a client one port."""
+    case = Case(switch, Frames(Traffic(flows=flows, routes=routes)), mode="ip4" if switch == "vpp" else None)
+    assert case.answered.flows == answered
+
+
 def test_a_table_has_a_rig_of_its_own() -> None:
     few, many, plain = (Case("vpp", Frames(Traffic(routes=number)), mode="ip4") for number in (1, 1000, None))
     assert len({case.rig_key for case in (few, many, plain)}) == 3

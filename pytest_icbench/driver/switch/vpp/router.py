@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_icbench.driver.switch.common.routing import Router, RouterPort
 from pytest_icbench.driver.switch.vpp.program import Memory
+from pytest_icbench.errors import ProvisionError
 from pytest_icbench.model.routes import Share, network
 
 if TYPE_CHECKING:
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 _PART_S = 60.0
 #: Prefixes in a command that names them.
 _NAMED = 500
+#: Seconds for the update of a million routes after a link has changed; the walks that wait, as VPP shows them.
+_WALKS_S = 120.0
+_WAITING = re.compile(r"Occupancy:(\d+)")
 #: Bytes of the heap for a route by IP version, and of the statistics for each thread, which count a route's frames.
 HEAP_BYTES = {4: 600, 6: 900}
 _STATISTICS_BYTES = 96
@@ -71,6 +77,20 @@ def add(client: VppClient, router: Router, interfaces: dict[int, int], port: Rou
     name = _names(client)[interfaces[port.attachment.index]]
     for line in route_commands(router.version, port, name, part):
         client.command(line, _PART_S)
+
+
+def await_walks(client: VppClient) -> None:
+    """Waits until all routes follow their ports' links, which come and go with the endpoints' processes.
+
+    VPP updates the routes of a link one by one, and drops their frames until then. Raises ProvisionError.
+    """
+    deadline = time.monotonic() + _WALKS_S
+    while any(map(int, _WAITING.findall(client.command("show fib walk")))):
+        if time.monotonic() > deadline:
+            raise ProvisionError(
+                f"vpp has not updated the routes of its ports within {_WALKS_S:.0f} s: take fewer routes"
+            )
+        time.sleep(0.02)
 
 
 def _run(client: VppClient, lines: Sequence[str]) -> None:

@@ -113,6 +113,7 @@ class Vpp(DaemonSwitch):
         self._workers_by_queue: dict[int, tuple[int, ...]] = {}
         self._assigned: dict[int, int] = {}
         self._load = Load()
+        self._routes = False
         self._runtime = ""
         self._received: dict[int, int] = {}
 
@@ -239,6 +240,7 @@ class Vpp(DaemonSwitch):
         spent = table.install(session, lambda port, part: router.add(client, table, self._interfaces, port, part))
         config = {**self._facts.config, "router": table.facts(), "router_commands": lines}
         self._facts = replace(self._facts, config=config, conditions=spent)
+        self._routes = True
 
     def set_ageing(self, seconds: float) -> None:
         """Sets the bridge domains' ageing time, in whole minutes. Raises ProvisionError."""
@@ -255,6 +257,8 @@ class Vpp(DaemonSwitch):
         with self._naming_death():
             client = self._live()
             self._place_queues(client)
+            if self._routes:
+                router.await_walks(client)
             before = self._sample(client)
             time.sleep(_IDLE_S)
             self._load.calibrate(before, self._sample(client))
