@@ -71,6 +71,7 @@ from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case, Family
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, Veth, VhostUser
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rig import FILES, Question
+from pytest_icbench.model.routes import own_address
 from pytest_icbench.model.switch_traits import Kind, Reach
 from pytest_icbench.model.traffic import FCS_BYTES, HEADERS_BYTES, MAX_FRAME_BYTES, Traffic, carries_jumbo
 from pytest_icbench.model.uplink import Uplink, Via
@@ -177,6 +178,7 @@ __all__ = [  # noqa: RUF022 - grouped by use
     "Exchange",
     "WatchedLaunch",
     "read_behaviour",
+    "own_address",
     "builtin_switches",
     "watched_launch",
 ]

@@ -36,6 +36,7 @@ from pytest_icbench.model.function_facts import ChainAccount, FunctionWork
 from pytest_icbench.model.launch import EndpointWork, Launch, PairCounts, PairResult, SwitchPort, Window
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect
+from pytest_icbench.model.routes import ROUTER_MODES
 from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.model.trials import BackToBack, LossEvent, SearchLog, SweepPoint, Trial
 from pytest_icbench.store.history_file import Entry
@@ -84,7 +85,8 @@ def frames() -> str:
     rows = [f"| switch | {reached} | VLAN tags pass | jumbo frames |", f"|{' --- |' * 7}"]
     for name, driver in builtin_switches().items():
         rows.append(frames_of(f"`{name}`", read_behaviour(driver)))
-        rows += [frames_of(f"`{name}:{mode}`", read_behaviour(driver, mode)) for mode in driver.wire_modes]
+        modes = (*driver.wire_modes, *(mode for mode in driver.modes if mode in ROUTER_MODES))
+        rows += [frames_of(f"`{name}:{mode}`", read_behaviour(driver, mode)) for mode in modes]
     return "\n".join(rows)
 
 

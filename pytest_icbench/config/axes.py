@@ -20,6 +20,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model import flows as flow_labels
 from pytest_icbench.model import headers as header_labels
 from pytest_icbench.model.cpu_allocation import percents, side_by_side
+from pytest_icbench.model import routes as route_labels
 from pytest_icbench.model.load import Application, Frames, Startup
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbour, cache_ways
 from pytest_icbench.model.noisy_neighbour_kinds import KINDS, L3, MOST_CPUS
@@ -187,18 +188,23 @@ def _parse_flag(text: str, where: str) -> tuple[bool, ...]:
 def _header_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
     """Returns why the path or the endpoints cannot have the headers of a case, or None."""
     header = case.traffic.header
+    version = case.ip_version or (None if cls.hops is None else 4)
+    if version is not None and version != (4 if header_labels.is_ipv4(header) else 6):
+        words = " or ".join(name for name in header_labels.NAMES if name.endswith(str(version)))
+        return (
+            f"{_switch(case)} forwards IPv{version} packets and nothing else, so not {header or header_labels.PLAIN};"
+            f" take {words}"
+        )
     if (reason := case.traffic.misfit) is not None or header is None:
         return reason
     if api.startswith("udp"):
         return (
             f"a UDP socket sends udp4, not {header}; take --icbench-api raw or raw-mmsg, or leave --icbench-header out"
         )
-    if not header_labels.is_ipv4(header) and cls.hops is not None:
-        return f"{case.switch} forwards IPv4 packets and nothing else, so not {header}; take udp4 or tcp4"
     if header_labels.has_tag(header) and api == "xdp":
         return f"an AF_XDP socket may not see the VLAN tag of {header}; take --icbench-api raw or raw-mmsg"
-    if header_labels.has_tag(header) and (not cls.vlan or cls.filters):
-        return f"{case.switch} does not pass frames with a VLAN tag; leave +vlan out of {header}"
+    if header_labels.has_tag(header) and (not cls.vlan or cls.filters or version is not None):
+        return f"{_switch(case)} does not pass frames with a VLAN tag; leave +vlan out of {header}"
     return None
 
 
@@ -258,6 +264,38 @@ def _wait_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
     if driver in _POLLED:
         return f"DPDK's driver for {driver} has no receive interrupts, so they can only poll: take {_POLLED[driver]}"
     return None
+
+
+def _routes_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
+    """Returns why the path or the endpoints cannot have the routes of a case, or why a router cannot have its path."""
+    routes, switch = case.traffic.routes, _switch(case)
+    if case.ip_version is not None and case.remote:
+        return f"{switch} routes between endpoints of one host: leave --icbench-remote out"
+    if case.ip_version is not None and case.function is not None:
+        return f"{switch} routes between the ends of a pair, so function {case.function} has no place: leave it out"
+    if case.ip_version is not None and case.round_trips and case.answered != case.traffic:
+        return f"{switch} routes answers to a client's own address alone: take no more flows than routes, or macs"
+    if routes is None:
+        return None
+    number = f"{routes:,} route{'' if routes == 1 else 's'}"
+    if case.ip_version not in cls.route_bytes:
+        routers = [f"{cls.name}:{mode}" for mode in cls.modes if mode in route_labels.ROUTER_MODES]
+        remedy = f"take {alternatives(routers or [route_labels.ROUTER])}, or leave --icbench-routes out"
+        return f"{switch} does not route, so it has no table for {number}: {remedy}"
+    if api.startswith("udp"):
+        return (
+            f"a UDP socket sends to its peer alone, so it looks up none of {number}; take --icbench-api raw or raw-mmsg"
+        )
+    if routes < case.routed_senders:
+        return (
+            f"{case.routed_senders} senders need a route of their own each, and the table has {number}: take more with"
+            " --icbench-routes"
+        )
+    return None
+
+
+def _switch(case: Case) -> str:
+    return case.switch if case.mode is None else f"{case.switch}:{case.mode}"
 
 
 def explain_burst(burst: int, ring: int) -> str:
@@ -340,6 +378,15 @@ class Axes:
         natural=(1,),
         traffic="queues",
         misfit=_queues_misfit,
+    )
+    routes: tuple[int | None, ...] | None = axis(
+        "SPEC",
+        "replace the numbers of routes in the table of a switch that routes, 1 to 1M (1 1k 100k 1M): flows are spread"
+        " over them by their destinations, so give as many flows",
+        values.numbers("routes", 1, route_labels.MAX_ROUTES),
+        natural=(None,),
+        traffic="routes",
+        misfit=_routes_misfit,
     )
     burst: tuple[int, ...] | None = axis(
         "SPEC",

@@ -27,11 +27,14 @@ from pytest_icbench.config.switches import (
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import APPLICATION_API, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.cpu_allocation import percents, side_by_side
+from pytest_icbench.model.headers import UDP6
 from pytest_icbench.model.load import Application, Frames, Startup
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.routes import ip_version
 from pytest_icbench.model.startup import FORK
 from pytest_icbench.model.subscribers import misfit, with_active
 from pytest_icbench.model.switch_traits import SwitchTraits
+from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.wording import suggestion
 
 #: The most comparisons of one test.
@@ -49,7 +52,7 @@ class Request(Axes):
     Attributes:
         switch: names and groups, as written; ``vpp:xconnect`` is a switch in one of its modes.
         mode: names of modes for switches that are given without one; ``default`` is the natural one, ``wires`` stands
-            for all ``wire_modes``.
+            for all ``wire_modes``, ``routers`` for ``ip4`` and ``ip6``.
         remote: whether the case is over two hosts; empty: if there is a second one.
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
         soak_duration: the length of the test's long run in seconds.
@@ -308,16 +311,18 @@ class _Expansion:
     ) -> Iterator[Case]:
         """Yields the cases of a switch that send frames of the workload."""
         axes = self.axes
-        for clients, mode, cores, (path, remote), (port, api), calls, traffic, burst, rate in product(
-            axes.active or (None,),
-            modes,
-            self._cores(cls),
-            paths,
-            ways,
-            tuple(product(axes.blocking or (), axes.wait or (), axes.check_payload or ())),
-            axes.frames(),
-            axes.burst or (),
-            axes.rate or (),
+        for (clients, mode), cores, (path, remote), (port, api), calls, traffic, burst, rate in (
+            (one, *others)
+            for one in product(axes.active or (None,), modes)
+            for others in product(
+                self._cores(cls),
+                paths,
+                self._routed_ways(cls.name, one[1], ways),
+                tuple(product(axes.blocking or (), axes.wait or (), axes.check_payload or ())),
+                self._routed_frames(cls.name, one[1]),
+                axes.burst or (),
+                axes.rate or (),
+            )
         ):
             blocking, wait, touch = calls
             case = Case(
@@ -336,6 +341,26 @@ class _Expansion:
             )
             # A candidate is measured side by side with its base, so the base needs no separate test.
             yield from _replace_by_candidates(set_active(case, clients, self.where), self.options)
+
+    def _is_given(self, *names: str) -> bool:
+        """Whether the marker or the user gives one of these axes."""
+        return any(getattr(given, name) is not None for given in (self.request, self.options) for name in names)
+
+    def _routed_frames(self, switch: str, mode: str | None) -> Sequence[Traffic]:
+        """Returns the frames; what nobody gives is IPv6 for a router of IPv6."""
+        frames = self.axes.frames()
+        if ip_version(switch, mode) != 6 or self._is_given("header"):
+            return frames
+        frames = tuple(replace(traffic, header=UDP6) for traffic in frames)
+        if self._is_given("packet_size", "mix"):
+            return frames
+        return tuple(replace(traffic, packet_size=traffic.least_bytes) for traffic in frames)
+
+    def _routed_ways(self, switch: str, mode: str | None, ways: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        """Returns the ports and techniques; raw sockets for a router of IPv6 if nobody gives a technique."""
+        if ip_version(switch, mode) != 6 or self._is_given("api"):
+            return ways
+        return list(dict.fromkeys((port, "raw-mmsg" if api.startswith("udp") else api) for port, api in ways))
 
     def application_cases(
         self, cls: type[SwitchTraits], modes: Sequence[str | None], ways: Sequence[tuple[str, str]]

@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import GROUPS
+from pytest_icbench.model.routes import ROUTER_MODES
 from pytest_icbench.model.switch_traits import Kind, SwitchTraits
 from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.wording import suggestion
@@ -25,6 +26,9 @@ SwitchModes = Mapping[str, tuple[str | None, ...]]
 DEFAULT_MODE = "default"
 #: The user's name for all modes of a switch that work like a wire.
 WIRE_MODES = "wires"
+#: That for all modes in which it routes.
+ROUTERS = "routers"
+_WORDS = (DEFAULT_MODE, WIRE_MODES, ROUTERS)
 
 
 def is_named(switch: str, words: Iterable[str]) -> bool:
@@ -54,7 +58,7 @@ def resolve_switches(
                     switches.setdefault(key, {})[None] = None
         elif name not in catalogue:
             raise UsageError(f"{where}: there is no switch '{word}'{suggestion(name, (*catalogue, *GROUPS))}")
-        elif colon and mode not in (DEFAULT_MODE, WIRE_MODES) and (reason := explain_mode(catalogue[name], mode)):
+        elif colon and mode not in _WORDS and (reason := explain_mode(catalogue[name], mode)):
             raise UsageError(f"{where}: {reason}")
         else:
             switches.setdefault(name, {})[mode if colon else None] = None
@@ -71,7 +75,7 @@ def explain_mode(cls: type[SwitchTraits], mode: str) -> str | None:
 def check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]], where: str) -> None:
     """Checks that one of the switches has each of the modes. Raises UsageError."""
     for mode in modes:
-        if mode not in (DEFAULT_MODE, WIRE_MODES) and not any(cls.has_mode(mode) for cls in switches):
+        if mode not in _WORDS and not any(cls.has_mode(mode) for cls in switches):
             known = [f"{cls.name} has {cls.mode_help}" for cls in switches if cls.mode_help]
             raise UsageError("; ".join([f"{where}: none of its switches has the mode '{mode}'", *known]))
 
@@ -106,6 +110,8 @@ def _modes(asked: tuple[str, ...] | None, cls: type[SwitchTraits]) -> tuple[str 
             modes[None] = None
         elif name == WIRE_MODES:
             modes |= dict.fromkeys(cls.wire_modes)
+        elif name == ROUTERS:
+            modes |= dict.fromkeys(mode for mode in cls.modes if mode in ROUTER_MODES)
         elif cls.has_mode(name):
             modes[name] = None
     return tuple(modes) or (None,)

@@ -10,17 +10,19 @@ from typing import Any
 from weakref import WeakSet
 
 from scapy.layers.inet import ICMP, IP, TCP, UDP
-from scapy.layers.inet6 import IPv6
+from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from pytest_icbench.api import FCS_BYTES, HEADERS_BYTES, Address, Exchange, FramePath, Reach
+from pytest_icbench.api import FCS_BYTES, Address, Exchange, FramePath, Reach, own_address
 
 #: The VLANs of ``tagged``; 0 stands for a tag with a priority alone.
 VLANS = (0, 1, 100, 4094)
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 MULTICAST = {"ipv4": "01:00:5e:01:02:03", "ipv6": "33:33:00:01:02:03"}
 _LINK_BYTES = 14
+_HOP_LIMIT_AT = _LINK_BYTES + 7
+_TYPE_IPV6 = 0x86DD
 #: The prefix of addresses that no endpoint has. A number follows.
 _STRANGER = "02:00:00:fe"
 #: Most transmissions of a frame until it arrives. A poller without its CPU may drop it, and loss is not tested here.
@@ -62,23 +64,35 @@ def ethernet(source: str, destination: str, packet_size: int = 64, *, vlan: int 
 
 
 class RoutedAddress(Address):
-    """The addresses of an endpoint at a switch that forwards packets by their IP addresses."""
+    """The addresses of an endpoint at a switch that forwards IPv4 packets by their addresses."""
 
 
-def _ip(source: Address, destination: Address, **fields: Any) -> IP:
+class RoutedAddress6(RoutedAddress):
+    """The same for IPv6; ``ip`` is the IPv6 address."""
+
+
+def least_bytes(destination: Address) -> int:
+    """Returns the least length of a UDP packet to an endpoint."""
+    return 84 if isinstance(destination, RoutedAddress6) else 64
+
+
+def _ip(source: Address, destination: Address, **fields: Any) -> Packet:
     """Returns the IP header, with the endpoints' addresses moved to 127.0.0.0/8.
 
     An endpoint in the kernel would answer frames to its own address. It drops those from 127.0.0.0/8 silently. A router
     does not forward them, so packets between routed addresses are from a network to which no endpoint has a route.
     """
+    if isinstance(destination, RoutedAddress6):
+        return IPv6(src=f"2001:db8::{source.mac.split(':')[4]}", dst=destination.ip, **fields)
     if isinstance(destination, RoutedAddress):
         return IP(src=f"203.0.113.{source.ip.split('.')[2]}", dst=destination.ip, **fields)
     moved = [".".join(["127", *address.ip.split(".")[1:]]) for address in (source, destination)]
     return IP(src=moved[0], dst=moved[1], **fields)
 
 
-def ipv4(source: Address, destination: Address, packet_size: int = 64, *, vlan: int | None = None) -> bytes:
-    """Returns a frame with IPv4 and UDP, of at least 64 bytes, with a VLAN tag 68."""
+def ipv4(source: Address, destination: Address, packet_size: int = 0, *, vlan: int | None = None) -> bytes:
+    """Returns a frame with IP and UDP, of at least 64 bytes, with a VLAN tag 68, and 20 more between IPv6 addresses."""
+    packet_size = packet_size or least_bytes(destination)
     return _fill(_link(source, destination, vlan) / _ip(source, destination) / UDP(), packet_size)
 
 
@@ -91,6 +105,13 @@ def unicast_frames(source: Address, destination: Address) -> dict[str, bytes]:
     """Returns one frame of every kind of unicast without a VLAN tag, by its name."""
     link = Ether(src=source.mac, dst=destination.mac)
     ip = _ip(source, destination)
+    if isinstance(destination, RoutedAddress6):
+        return {
+            "IPv6, UDP": ipv4(source, destination),
+            "IPv6, UDP, odd length": ipv4(source, destination, 111),
+            "IPv6, TCP SYN": _fill(link / ip / TCP(flags="S"), 128),
+            "IPv6, ICMP echo": _fill(link / ip / ICMPv6EchoRequest(), 128),
+        }
     packets = {
         "IPv4, UDP": ipv4(source, destination),
         "IPv4, UDP, odd length": ipv4(source, destination, 111),
@@ -116,7 +137,8 @@ def _frames_of_every_kind(source: Address, destination: Address) -> dict[str, by
 def tagged_frames(source: Address, destination: Address) -> dict[str, bytes]:
     """Returns one frame of every kind with a VLAN tag, by its name."""
     priority = Ether(src=source.mac, dst=destination.mac) / Dot1Q(vlan=0, prio=5)
-    frames = {f"VLAN {vlan}, IPv4": ipv4(source, destination, 68, vlan=vlan) for vlan in VLANS if vlan}
+    least = least_bytes(destination) + 4
+    frames = {f"VLAN {vlan}, IP": ipv4(source, destination, least, vlan=vlan) for vlan in VLANS if vlan}
     if not isinstance(destination, RoutedAddress):
         frames["VLAN 100, IPv6"] = ipv6(source, destination, 88, vlan=100)
     frames["VLAN 100, 1518 bytes and the tag"] = ipv4(source, destination, 1522, vlan=100)
@@ -133,8 +155,9 @@ def flow_frames(source: Address, destination: Address, sizes: Sequence[int], cou
     """
     link = Ether(src=source.mac, dst=destination.mac)
     models = [_fill(link / _ip(source, destination) / UDP(chksum=0), size) for size in sizes]
-    heads = [model[:HEADERS_BYTES] + next(_numbers).to_bytes(4) for model in models]
-    return [heads[n % len(sizes)] + n.to_bytes(4) + models[n % len(sizes)][HEADERS_BYTES + 8 :] for n in range(count)]
+    headers = len(link / _ip(source, destination) / UDP())
+    heads = [model[:headers] + next(_numbers).to_bytes(4) for model in models]
+    return [heads[n % len(sizes)] + n.to_bytes(4) + models[n % len(sizes)][headers + 8 :] for n in range(count)]
 
 
 def _link(source: Address, destination: Address, vlan: int | None) -> Packet:
@@ -144,8 +167,10 @@ def _link(source: Address, destination: Address, vlan: int | None) -> Packet:
 
 
 def _as_sent(frame: bytes, hops: int) -> bytes:
-    """Returns an IPv4 packet with TTL and checksum as before ``hops`` hops."""
+    """Returns an IP packet with TTL and checksum as before ``hops`` hops."""
     packet = Ether(frame)
+    if packet.type == _TYPE_IPV6:
+        return frame[:_HOP_LIMIT_AT] + bytes([frame[_HOP_LIMIT_AT] + hops & 0xFF]) + frame[_HOP_LIMIT_AT + 1 :]
     if IP not in packet:
         return frame
     before = packet[IP].copy()
@@ -163,15 +188,20 @@ class DeliveryChecker:
         path: the path of the frames, which knows the peers.
         echoes: whether a broadcast or multicast frame may come back to its sender.
         hops: by how much the switch lowers the TTL; None if it forwards frames.
+        ip_version: IP version of the packets that it forwards.
     """
 
-    def __init__(self, exchange: Exchange, *, echoes: bool = False, hops: int | None = None) -> None:
+    def __init__(
+        self, exchange: Exchange, *, echoes: bool = False, hops: int | None = None, ip_version: int | None = 4
+    ) -> None:
         self._exchange = exchange
         self.echoes = echoes
-        self.hops = hops
+        self.hops, self.ip_version = hops, ip_version
         self.addresses = exchange.addresses
         if hops is not None:
-            self.addresses = [RoutedAddress(of.ip, of.mac, of.prefix) for of in exchange.addresses]
+            kind = RoutedAddress6 if ip_version == 6 else RoutedAddress
+            own = [own_address(ip_version or 4, of.ip) for of in exchange.addresses]
+            self.addresses = [kind(ip, of.mac, of.prefix) for ip, of in zip(own, exchange.addresses, strict=True)]
         self.path = FramePath.over(self.addresses)
 
     @property

@@ -20,7 +20,7 @@ from pytest_icbench.conformance.delivery import DeliveryChecker
 
 #: All switches that groups stand for, and those that are selected by name alone.
 SWITCHES = ["all", *(name for name, driver in builtin_switches().items() if driver.by_name_only)]
-MODES = ["default", "wires"]
+MODES = ["default", "wires", "routers"]
 SIZES = [64, 65, 67, 68, 128, 255, 256, 511, 512, 1024, 1280, 1500, 1514, 1517, 1518]
 JUMBO_SIZES = [64, 1518, 1519, 1522, 2048, 2049, 4096, 8192, 9000, 9216]
 #: The length of a flow, in frames: enough for a switch with several queues or batches to reorder it.
@@ -46,7 +46,10 @@ def declared(icbench: Icbench) -> ForwardingBehaviour:
 @pytest.fixture
 def traffic(icbench: Icbench, declared: ForwardingBehaviour) -> DeliveryChecker:
     """The traffic at all endpoints of the case's switch, which has seen the address of each."""
-    traffic_of_case = DeliveryChecker(icbench.exchange(), echoes=declared.filters, hops=declared.hops)
+    version = declared.ip_version
+    traffic_of_case = DeliveryChecker(
+        icbench.exchange(), echoes=declared.filters, hops=declared.hops, ip_version=version
+    )
     traffic_of_case.introduce()
     return traffic_of_case
 
@@ -54,6 +57,7 @@ def traffic(icbench: Icbench, declared: ForwardingBehaviour) -> DeliveryChecker:
 def both_ways(traffic: DeliveryChecker, sizes: list[int]) -> None:
     """Checks that frames of these sizes in bytes are delivered within pair 1: IPv4, IPv6 too unless it routes."""
     a, b = traffic.addresses[:2]
+    sizes = [size for size in sizes if size >= t.least_bytes(b)]
     there = [(t.ipv4(a, b, size), {1}) for size in sizes]
     if traffic.hops is None:
         there += [(t.ipv6(a, b, size), {1}) for size in sizes if size >= 84]
@@ -76,15 +80,18 @@ def test_jumbo_frames_reach_their_peer_alone(traffic: DeliveryChecker, declared:
 
 
 @each_switch
-def test_frames_of_every_kind_pass(traffic: DeliveryChecker) -> None:
+def test_frames_of_every_kind_pass(traffic: DeliveryChecker, icbench: Icbench) -> None:
     """IPv4, IPv6, a fragment, a wrong checksum (not checked by a switch) and an unassigned EtherType pass.
 
-    Where packets are forwarded and not frames, nothing but IPv4 passes.
+    Where packets are forwarded and not frames, nothing but packets of that IP version passes.
     """
     a, b = traffic.addresses[2:4]
     there = [(frame, {3}) for frame in t.unicast_frames(a, b).values()]
     if traffic.hops is not None:
-        there += [(frame, set()) for frame in (t.ipv6(a, b), t.ethernet(a.mac, b.mac))]
+        others = t.ipv6(a, b), t.ethernet(a.mac, b.mac)
+        if traffic.ip_version == 6:
+            others = t.ipv4(*icbench.exchange().addresses[2:4]), t.ethernet(a.mac, b.mac)
+        there += [(frame, set()) for frame in others]
     traffic.deliver({2: there, 3: [(frame, {2}) for frame in t.unicast_frames(b, a).values()]})
 
 
@@ -167,7 +174,8 @@ def test_flows_keep_their_order_and_their_pair(traffic: DeliveryChecker, declare
     if declared.asks_first:
         traffic.deliver({index: [(t.ipv4(ends[index], ends[peer]), {peer})] for index, peer in peers.items()})
         time.sleep(_ASKED_S)
-    sent = {index: t.flow_frames(ends[index], ends[peer], (64, 1280), FLOW) for index, peer in peers.items()}
+    sizes = (t.least_bytes(ends[0]), 1280)
+    sent = {index: t.flow_frames(ends[index], ends[peer], sizes, FLOW) for index, peer in peers.items()}
     arrived = traffic.deliver_in_order(sent)
     for index, frames in arrived.items():
         assert len(frames) > FLOW // 2, f"endpoint {index} got {len(frames)} of {FLOW} frames"

@@ -44,6 +44,7 @@ class Traffic(NamedTuple):
     header: str = ""
     both: bool = False
     queues: int = 1
+    routes: int = 0
 
     @property
     def ways(self) -> str:
@@ -56,6 +57,11 @@ class Traffic(NamedTuple):
         return f"{self.queues} queues" if self.queues > 1 else ""
 
     @property
+    def table(self) -> str:
+        """The words for the routes of a table; empty without one."""
+        return counted(self.routes, "route") if self.routes else ""
+
+    @property
     def frames(self) -> str:
         """The frames in words: ``64 B``, or ``simple (353.8 B on average)``."""
         return f"{self.mix} ({self.packet_size:.1f} B on average)" if self.mix else f"{self.packet_size:.0f} B"
@@ -64,7 +70,7 @@ class Traffic(NamedTuple):
     def size(self) -> str:
         """The frames with all that can be different about them, but for bursts, pairs and rate."""
         flows = self.flows and f"{self.flows} flows"
-        return ", ".join(filter(None, (self.frames, self.header, flows, self.ways, self.spread)))
+        return ", ".join(filter(None, (self.frames, self.header, flows, self.ways, self.spread, self.table)))
 
     load: str = ""
     paired: bool = True
@@ -78,6 +84,7 @@ class Traffic(NamedTuple):
             **({"flows": f"{self.flows} flows"} if self.flows else {}),
             **({"direction": self.ways} if self.both else {}),
             **({"queues": self.spread} if self.spread else {}),
+            **({"routes": self.table} if self.table else {}),
             "pairs": counted(self.pairs, "pair"),
             "rate": "flat out" if self.rate == "max" else f"at {self.rate}" + ("/s" if self.rate[-1:] in "kM" else ""),
         }
@@ -102,6 +109,7 @@ def traffic(result: Result) -> Traffic:
         point.traffic.header or "",
         point.traffic.both,
         point.traffic.queues,
+        point.traffic.routes or 0,
         point.load.comparable,
         point.load.PAIRED,
     )

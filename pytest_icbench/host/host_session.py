@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +77,7 @@ class HostSession:
         warnings: one sentence for each entry of a dead session's journal that this version refuses; reported once.
         precedence: the precedence of its processes over others (``driver.node.precedence``).
         node_memory_mib, node_pids: the bounds of each node.
+        progress: shows how far a long step is, as a few words.
 
     Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, OpenDirectoryError (a
     UsageError) if others can write to ``run_dir``, ProvisionError if the remains of a dead one cannot be removed.
@@ -151,6 +152,7 @@ class HostSession:
         self.hugepage_size_kib, self.pf = options.hugepage_size_kib, options.pf
         self.node_memory_mib = options.node_memory_mib or memory_kib(self.root).get("MemTotal", 0) // 2048
         self.node_pids = options.node_pids
+        self.progress: Callable[[str], None] = lambda _: None
         self.spawner = Spawner(self.id, self.dir)
         self.hugepages = HugePages()
         self.cpu_meter = CpuMeter(self.spawner, self.dir / "distance.log")

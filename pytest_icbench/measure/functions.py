@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the network functions of a case: by proofs before and after its launches, and by their counters."""
+"""Checks a case's network functions by proofs before and after its launches and by counters; a router by proofs."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _TRIES = 3
 
 
 class FunctionTrack:
-    """The functions of one case's rig during its launches.
+    """The functions of one case's rig, or its router, during its launches.
 
     Attributes:
         work: what each function did, by pair, once the launches are over; None for a case without functions.
@@ -103,10 +103,15 @@ class FunctionTrack:
 
     def begin(self) -> None:
         """Proves the functions, once; a rig has to run. Raises Invalid."""
-        if self._case.function is None or self._before is not None:
+        if not self._has_proof or self._before is not None:
             return
         self._prove("before the first launch")
-        self._before = self._rig.functions()
+        self._before = () if self._case.function is None else self._rig.functions()
+
+    @property
+    def _has_proof(self) -> bool:
+        """Whether the case has functions, or a switch that routes."""
+        return self._case.function is not None or self._case.ip_version is not None
 
     def police(self, settings: Settings, executable: Path | None) -> None:
         """Proves the bursts of policers by a separate launch, once. Raises Invalid, and as ``run_launch``."""
@@ -129,6 +134,9 @@ class FunctionTrack:
     def finish(self, launches: Sequence[Launch]) -> None:
         """Proves the functions again and judges what they did in the launches. Raises Invalid."""
         if self._before is None:
+            return
+        if self._case.function is None:
+            self._prove("after the last launch")
             return
         after = self._rig.functions()
         active = flows.number(self._case.traffic.flows)

@@ -9,13 +9,14 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, Self, get_args
 
+from pytest_icbench.model import flows
 from pytest_icbench.model.acl_drop import names_share
 from pytest_icbench.model.codec import DamagedData, check_fields
 from pytest_icbench.model.cpu_allocation import CpuAllocation, percents, side_by_side
-from pytest_icbench.model.flows import NEW
 from pytest_icbench.model.load import LABELLED, NO_FRAMES, Frames, Load
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.routes import Share, few_flows, ip_version, share
 from pytest_icbench.model.traffic import Traffic
 
 Dimension = Literal["throughput", "latency", "application", "startup"]
@@ -238,6 +239,46 @@ class Case:
         return self.mixed or bool(self.cpu_allocations)
 
     @property
+    def ip_version(self) -> int | None:
+        """The IP version of the packets that its switch routes; None: it forwards frames."""
+        return ip_version(self.switch, self.mode)
+
+    def routes_of(self, index: int) -> Share | None:
+        """Returns the routes that the frames of an endpoint take; None: they go to its peer's address."""
+        both = self.traffic.both  # also in launches that ask for answers before a measurement both ways
+        if self.traffic.routes is None or not (both or self.path.leads(index)):
+            return None
+        return share(self.traffic.routes, self.routed_senders, index if both else self.path.pair(index) - 1)
+
+    @property
+    def routed_senders(self) -> int:
+        """How many senders have a share of the routes."""
+        return self.pairs * (2 if self.traffic.both else 1)
+
+    @property
+    def answered(self) -> Traffic:
+        """Its traffic, with those flows alone whose answers come back: to one port, by a router to one address."""
+        label = self.traffic.flows
+        most = 1 if self.traffic.routes is None else self._least_share
+        if flows.differ_by_port(label):
+            return replace(self.traffic, flows=None)
+        if self.ip_version is None or flows.differ_by_mac(label) or flows.number(label) <= most:
+            return self.traffic
+        return replace(self.traffic, flows=flows.parse(str(most)))
+
+    @property
+    def _least_share(self) -> int:
+        return share(self.traffic.routes or 0, self.routed_senders, self.routed_senders - 1).count
+
+    @property
+    def unused_routes(self) -> str | None:
+        """The warning that its flows do not look up the whole table; None if they do."""
+        if self.traffic.routes is None:
+            return None
+        least = share(self.traffic.routes, self.routed_senders, 0).count
+        return few_flows(flows.number(self.traffic.flows), least)
+
+    @property
     def cpu_allocations(self) -> tuple[CpuAllocation, ...]:
         """The allocation of each pair's function; none without allocations."""
         rows = zip_longest(percents(self.cpu_share), percents(self.cpu_quota))
@@ -246,7 +287,7 @@ class Case:
     @property
     def new_flows(self) -> bool:
         """Whether each of its frames is a session of its own to functions in its path."""
-        return self.function is not None and self.traffic.flows == NEW
+        return self.function is not None and self.traffic.flows == flows.NEW
 
     @property
     def denies_flows(self) -> bool:
@@ -278,6 +319,8 @@ class Case:
             self.pairs,
             self.traffic.jumbo,
             self.traffic.queues,
+            self.traffic.routes or 0,
+            self.traffic.routes is not None and self.traffic.both,
             self.api in NETDEV_APIS,
             self.load.rig,
         )
@@ -350,6 +393,7 @@ class _Axes:
     header: str | None
     direction: str | None
     queues: int
+    routes: int | None
     burst: int
     pairs: int
     dimension: Dimension

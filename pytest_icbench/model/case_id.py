@@ -37,6 +37,7 @@ def rig_group(nodeid: str) -> tuple[object, ...] | None:
         match["pairs"],
         match["traffic"] is not None and (traffic := Traffic.from_label(match["traffic"])).jumbo,
         match["traffic"] is not None and traffic.queues,
+        match["traffic"] is not None and (traffic.routes, traffic.routes is not None and traffic.both),
         match["remote"] is not None,
         flags["api"] in NETDEV_APIS,
     )

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 
 #: Ethernet, IPv4 and UDP, which a case has unless it names others.
-PLAIN = "udp4"
-NAMES = (PLAIN, "tcp4", "udp6", "tcp6")
+PLAIN, UDP6 = "udp4", "udp6"
+NAMES = (PLAIN, "tcp4", UDP6, "tcp6")
 #: Pattern of headers in a case's id.
 LABEL = rf"(?:{'|'.join(NAMES)})(?:\+vlan\d+)?"
 MAX_VLAN = 4094

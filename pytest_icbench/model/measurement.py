@@ -375,7 +375,7 @@ def _point(switch: str, axes: tuple[tuple[str, Any], ...]) -> Case:
     data["rate"] = None  # one that a later version knows
     with suppress(ValueError):
         return Case.from_dict(data)
-    plain = {"mix": None, "flows": None, "header": None, "direction": None, "queues": 1}  # likewise
+    plain = {"mix": None, "flows": None, "header": None, "direction": None, "queues": 1, "routes": None}  # likewise
     return Case.from_dict({**data, **plain})
 
 

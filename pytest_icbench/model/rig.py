@@ -296,7 +296,7 @@ class RigCalls(Forwarding):
 
     @call("this")
     def prove(self) -> str | None:
-        """Sends frames through each network function; returns a sentence on the first that it did not do its work on.
+        """Sends frames through each function, or a router; returns a sentence on the first without its work.
 
         Raises WorkloadError or ProvisionError if something has died.
         """

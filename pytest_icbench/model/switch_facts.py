@@ -16,11 +16,13 @@ class SwitchFacts:
     """The facts for a result's treatment: version, configuration and build flags as the switch reports them.
 
     ``program`` is the path that probing found. To a resumed run another program of the same version is another switch.
+    ``conditions`` are facts of this start alone, such as the time it took, for a result's conditions.
     """
 
     version: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     program: str | None = None
+    conditions: Mapping[str, float] = field(default_factory=dict)
 
     def in_rig(self, directory: str) -> SwitchFacts:
         """Returns the facts with ``RIG`` for the rig's directory: the same configuration reads the same next time."""

@@ -48,6 +48,8 @@ class SwitchTraits(Protocol):
     #: None: it forwards frames. A number: it forwards IPv4 packets by their addresses and nothing else, and takes so
     #: many from their TTL.
     hops: ClassVar[int | None] = None
+    #: Bytes of memory for a route by IP version, for a switch that routes: in modes ``ip4`` and ``ip6``.
+    route_bytes: ClassVar[Mapping[int, int]] = {}
     #: Whether its ports are functions of a network card, which filters by itself. Frames with a VLAN tag and multicast
     #: frames then reach only those of the declared ports to which the card passes them. A frame to several ports may
     #: come back to its sender (some cards leave it to the functions' drivers to drop it).

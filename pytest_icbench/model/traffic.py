@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_icbench.model import flows as flow_labels
 from pytest_icbench.model import headers, traffic_mix
+from pytest_icbench.model import routes as route_labels
 
 #: Least and greatest frame in bytes.
 MIN_FRAME_BYTES = 64
@@ -34,7 +35,10 @@ MTU_ETHERNET = 1500
 MTU_ETHERNET_FRAME_BYTES = MTU_ETHERNET + L2_BYTES
 
 #: Pattern of a label in a case's id.
-LABEL = rf"(?:\d+B|{traffic_mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?(?:-both)?(?:-q\d+)?"
+LABEL = (
+    rf"(?:\d+B|{traffic_mix.LABEL})(?:-{headers.LABEL})?(?:-f{flow_labels.LABEL})?(?:-both)?(?:-q\d+)?"
+    rf"(?:-{route_labels.LABEL})?"
+)
 
 
 #: The label of frames that both ends of a pair send at once, and of those that side a sends alone.
@@ -86,6 +90,8 @@ class Traffic:
         header: the label of the headers, ``tcp6+vlan100``; None: Ethernet, IPv4 and UDP.
         both: whether both ends of a pair send at once; else side a alone.
         queues: queue pairs of each endpoint, over which flows are spread by their hash.
+        routes: routes in the table of a switch that routes, over which flows are spread by their destinations; None:
+            frames go to the peer's address.
     """
 
     packet_size: int = MIN_FRAME_BYTES
@@ -94,6 +100,7 @@ class Traffic:
     header: str | None = None
     both: bool = False
     queues: int = 1
+    routes: int | None = None
 
     @classmethod
     def of_mix(cls, text: str) -> Traffic:
@@ -105,18 +112,22 @@ class Traffic:
     def label(self) -> str:
         """The label in ids and names of directories; ``from_label`` is the inverse."""
         frames = self.mix or f"{self.packet_size}B"
-        parts = (frames, self.header, None if self.flows is None else f"f{self.flows}", "both" if self.both else None)
-        return "-".join(part for part in (*parts, f"q{self.queues}" if self.queues > 1 else None) if part is not None)
+        parts = [frames, self.header, None if self.flows is None else f"f{self.flows}", "both" if self.both else None]
+        parts += [f"q{self.queues}" if self.queues > 1 else None]
+        parts += [None if self.routes is None else route_labels.label(self.routes)]
+        return "-".join(part for part in parts if part is not None)
 
     @classmethod
     def from_label(cls, label: str) -> Traffic:
+        label, _, routes = label.partition("-routes")
         label, _, queues = label.partition("-q")
         one_way = label.removesuffix("-both")
         rest, _, flows = one_way.partition("-f")
         frames, _, header = rest.partition("-")
         traffic = cls(int(frames[:-1])) if frames.endswith("B") else cls.of_mix(frames)
         traffic = traffic.with_labels(flows or None, header or None)
-        return replace(traffic, both=label != one_way, queues=int(queues or 1))
+        number = route_labels.parse(routes) if routes else None
+        return replace(traffic, both=label != one_way, queues=int(queues or 1), routes=number)
 
     def with_labels(self, flows: str | None, header: str | None) -> Traffic:
         """Returns it with flows and headers as a user writes them. Raises ValueError for unknown ones."""
@@ -136,7 +147,8 @@ class Traffic:
         axes: dict[str, Any] = {"packet_size": self.packet_size}
         more = {"mix": self.mix, "flows": self.flows, "header": self.header, "direction": self.direction}
         axes |= {name: label for name, label in more.items() if label is not None}
-        return axes | ({"queues": self.queues} if self.queues > 1 else {})
+        axes |= {"queues": self.queues} if self.queues > 1 else {}
+        return axes | ({} if self.routes is None else {"routes": self.routes})
 
     @property
     def direction(self) -> str | None:
@@ -149,7 +161,8 @@ class Traffic:
         named = axes.get("mix")
         traffic = cls(axes.get("packet_size", MIN_FRAME_BYTES)) if named is None else cls.of_mix(named)
         traffic = traffic.with_labels(axes.get("flows"), axes.get("header"))
-        return replace(traffic, both=sends_both_ways(axes.get("direction")), queues=axes.get("queues", 1))
+        both = sends_both_ways(axes.get("direction"))
+        return replace(traffic, both=both, queues=axes.get("queues", 1), routes=axes.get("routes"))
 
     @property
     def options(self) -> list[str]:
@@ -182,9 +195,14 @@ class Traffic:
         return headers.length(self.header)
 
     @property
+    def least_bytes(self) -> int:
+        """The length of the shortest frame with its headers, the stamp and the FCS."""
+        return self.headers_bytes + STAMP_BYTES + FCS_BYTES
+
+    @property
     def misfit(self) -> str | None:
         """Why its shortest frame does not hold its headers and the stamp, as a sentence; None if it does."""
-        least, shortest = self.headers_bytes + STAMP_BYTES + FCS_BYTES, min(self.sizes)
+        least, shortest = self.least_bytes, min(self.sizes)
         if shortest >= least:
             return None
         return f"{shortest} bytes do not hold {self.header or headers.PLAIN} headers; take frames of {least} or more"

@@ -56,7 +56,7 @@ class _Record:
 class MarkerCheck:
     """Warns if a test does not measure what its marker says: its figures are right, but its planned time is not.
 
-    It also warns of queues that no flow can be in.
+    It also warns of queues that no flow can be in, and of routes that no flow takes.
 
     Args:
         soak_s: the user's length of a long run in seconds; None: the test says it.
@@ -102,6 +102,8 @@ class MarkerCheck:
             )
         if case.traffic.idle_queues:
             self._say(f"{self._benchmark.where}: {case.id}: {case.traffic.few_flows}")
+        if (unused := case.unused_routes) is not None:
+            self._say(f"{self._benchmark.where}: {case.id}: {unused}")
 
     def _warn(self, method: str, remedy: str) -> None:
         sentence = (

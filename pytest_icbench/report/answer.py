@@ -36,7 +36,7 @@ from pytest_icbench.model.result import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import decisions
 from pytest_icbench.report.decisions import power
-from pytest_icbench.report.overview import Ranking, held_back, rankings, verdict_named
+from pytest_icbench.report.overview import Ranking, held_back, rankings, verdict_named, work_of
 from pytest_icbench.report.plain import plain_ratio, with_plain
 from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.report.value_changes import change_of, comparisons, in_units
@@ -288,9 +288,9 @@ def _change(result: Result) -> str:
 
 
 def _through(ranking: Ranking) -> str:
-    """Returns the function that all paths of a ranking have; empty without one."""
-    function = ranking.paths[0].point.function
-    return f", through {function}" if function else ""
+    """Returns what all paths of a ranking do beside forwarding frames; empty without anything."""
+    work = work_of(ranking.paths[0])
+    return f", {work}" if work else ""
 
 
 def _fastest(ranked: Sequence[Ranking], lead: str) -> list[Sentence]:

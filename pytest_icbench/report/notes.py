@@ -180,6 +180,7 @@ def _on_the_host(result: Result) -> Iterator[Note]:
 
 def _on_the_load(result: Result) -> Iterator[Note]:
     for text in (
+        remarks.table(result),
         remarks.clock_step(result),
         remarks.crowding(result),
         remarks.lost_by_hop(result),

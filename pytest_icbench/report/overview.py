@@ -71,6 +71,8 @@ class Ranking:
 def rankings(results: Iterable[Result]) -> list[Ranking]:
     """Ranks the paths of each traffic, network function, dimension, metric and host: a policer is no rival of a NAT.
 
+    Nor is a router of a bridge: switches that route are ranked apart from those that forward frames.
+
     Reference links are no switches and are not ranked. Candidates are judged in pairs with their base. Of two runs only
     the second is ranked.
     """
@@ -79,7 +81,14 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
         for result in contestants(hosts_apart(list(results)))
         if result.switch not in REFERENCES and _value(result) is not None
     ]
-    return [_ranking(group) for group in grouped(ranked, lambda one: (_key(one), one.point.function)).values()]
+    return [_ranking(group) for group in grouped(ranked, lambda one: (_key(one), work_of(one))).values()]
+
+
+def work_of(result: Result) -> str:
+    """Returns what a path does beside forwarding frames, as words that follow its load; empty without anything."""
+    if (function := result.point.function) is not None:
+        return f"through {function}"
+    return f"routed as IPv{version}" if (version := result.point.ip_version) is not None else ""
 
 
 def contestants(results: Sequence[Result]) -> list[Result]:
@@ -116,8 +125,7 @@ def _ranking(group: Sequence[Result]) -> Ranking:
     if rivals:
         leads.insert(0, f"equal within {percent(apart or 0.0)}" if tied else _undecided(best, rivals, gains))
     leaders = " and ".join(map(path_of, (best, *rivals)))
-    function = best.point.function
-    qualifiers = (f"through {function}" if function else "", f"{placement} placement" if placement else "")
+    qualifiers = (work_of(best), f"{placement} placement" if placement else "")
     return Ranking(
         question=f"{metric_name}: {key.say()}" + "".join(f", {text}" for text in (*qualifiers, state) if text),
         winner=leaders if tied or not rivals else "undecided",

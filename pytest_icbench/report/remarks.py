@@ -88,6 +88,15 @@ def clock_step(result: Result) -> str:
     )
 
 
+def table(result: Result) -> str:
+    """Returns how many routes a router's table has, how long they took, and which part is looked up; empty without."""
+    routes, installed_s = result.point.traffic.routes, result.conditions.get("routes_installed_s")
+    if routes is None:
+        return ""
+    took = f" installed in {span(installed_s)}" if isinstance(installed_s, int | float) else ""
+    return "; ".join(filter(None, (counted(routes, "route") + took, result.point.unused_routes)))
+
+
 def not_known(result: Result) -> str:
     """Returns the facts that the host did not report when the run began, and the claims that depend on them."""
     fitness: Any = result.conditions.get("fitness")

@@ -28,6 +28,7 @@ _AXES = (
     "header",
     "direction",
     "queues",
+    "routes",
     "function",
     "chain",
     "cpu_share",
@@ -69,7 +70,7 @@ _KEYS: dict[str, Any] = {
 
 def _kind(name: str) -> type | None:
     """Returns the type of a column's values that are not null; None for values that fit no cell."""
-    if name in ("packet_size", "burst", "pairs", "switch_cores", "chain", "queues"):
+    if name in ("packet_size", "burst", "pairs", "switch_cores", "chain", "queues", "routes"):
         return int
     if name in ("blocking", "check_payload", "remote"):
         return bool

@@ -137,7 +137,8 @@ def _block(where: In, group: Sequence[Result], *, by_path: bool) -> _Block:
         # Names have to differ, whatever a later version writes.
         rows[next(each for each in _numbered(name) if each not in rows)] = result
     one = ("pairs",) if loads[0].pairs == 1 else ()
-    load = loads[0].say("packet_size", "header", "flows", "direction", "queues", *kept, *one) if of_frames else ""
+    hidden = ("packet_size", "header", "flows", "direction", "queues", "routes", *kept, *one)
+    load = loads[0].say(*hidden) if of_frames else ""
     metrics = {result.metric for result in group} & {*_NAMED}
     return _Block(
         where,

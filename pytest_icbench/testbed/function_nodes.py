@@ -324,10 +324,10 @@ def prove(rig: ExchangeTarget, case: Case, functions: FunctionNodes, connected: 
     try:
         connected()
         for stage in zip(*proofs, strict=True):
-            sent, expected = _frames(case, stage)
+            sent, expected = frames_of(case, stage)
             arrived = exchange.exchange(sent, expected)
             for pair, probes in zip(case.path.numbers, stage, strict=True):
-                fault = _first_wrong(case, names[pair - 1], pair, probes, arrived)
+                fault = first_wrong(case, f"function {names[pair - 1]} of pair {pair}", pair, probes, arrived)
                 if fault is not None:
                     return fault
     finally:
@@ -336,7 +336,7 @@ def prove(rig: ExchangeTarget, case: Case, functions: FunctionNodes, connected: 
     return _counted(names, proofs, before, functions.counters())
 
 
-def _frames(case: Case, stage: Iterable[Sequence[Probe]]) -> tuple[dict[int, list[bytes]], dict[int, int]]:
+def frames_of(case: Case, stage: Iterable[Sequence[Probe]]) -> tuple[dict[int, list[bytes]], dict[int, int]]:
     """Returns the frames of a stage by their senders' indexes, and how many are expected by the receivers' ones."""
     sent: dict[int, list[bytes]] = {}
     expected: Counter[int] = Counter()
@@ -349,10 +349,14 @@ def _frames(case: Case, stage: Iterable[Sequence[Probe]]) -> tuple[dict[int, lis
     return sent, dict(expected)
 
 
-def _first_wrong(
-    case: Case, function: str, pair: int, probes: Sequence[Probe], arrived: Mapping[int, Sequence[bytes]]
+def first_wrong(
+    case: Case, subject: str, pair: int, probes: Sequence[Probe], arrived: Mapping[int, Sequence[bytes]]
 ) -> str | None:
-    """Returns a sentence on the first frame that is missing, was changed wrongly, or should not have arrived."""
+    """Returns a sentence on the first frame that is missing, was changed wrongly, or should not have arrived.
+
+    Args:
+        subject: what is proven, the beginning of the sentence.
+    """
     leader, follower = case.path.ends(pair)
     for forth, receiver, way in ((True, follower, "a to b"), (False, leader, "b to a")):
         # Answers of the nodes' kernels do not belong to the proof.
@@ -369,11 +373,11 @@ def _first_wrong(
                 continue
             came_as = "did not arrive" if other is None else f"arrived as {proof.describe(other)}"
             return (
-                f"function {function} of pair {pair}: frame {number} of {len(of_way)} from {way}"
+                f"{subject}: frame {number} of {len(of_way)} from {way}"
                 f" ({proof.describe(probe.frame)}) {probe.says}, but {came_as}"
             )
         if strange:
-            return f"function {function} of pair {pair}: an unexpected frame arrived: {proof.describe(strange[0])}"
+            return f"{subject}: an unexpected frame arrived: {proof.describe(strange[0])}"
     return None
 
 

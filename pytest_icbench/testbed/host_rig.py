@@ -37,6 +37,7 @@ from pytest_icbench.testbed.function_nodes import FunctionNodes, StartContext, p
 from pytest_icbench.testbed.launch_processes import LaunchSite, RunningLaunch, check_switch, fill_in_workload
 from pytest_icbench.testbed.memory_budget import MemoryDemand, check_memory
 from pytest_icbench.testbed.node_directories import NodeDirectories
+from pytest_icbench.testbed.router_proof import prove_router
 from pytest_icbench.testbed.switch_group import SwitchGroup
 
 _DPDK_APPLICATION = "dpdk-"
@@ -210,6 +211,11 @@ class HostRig(HostPart):
             uplink=self._uplink,
             queues=spec.case.traffic.queues,
             common_sockets=self._directories.common,
+            routes=[
+                (spec.case.path.peer(index), part)
+                for index in self._indexes
+                if (part := spec.case.routes_of(index)) is not None
+            ],
         )
 
     def _make_functions(self, driver: type[Switch], port: str) -> FunctionNodes | None:
@@ -392,8 +398,10 @@ class HostRig(HostPart):
             self._functions.freeze(pairs)
 
     def prove(self) -> str | None:
-        functions = self._functions
-        return None if functions is None else prove(self, self._case, functions, self.switch.prepare_traffic)
+        connected = self.switch.prepare_traffic
+        if self._case.ip_version is not None:
+            return prove_router(self, self._case, connected)
+        return None if self._functions is None else prove(self, self._case, self._functions, connected)
 
     def path_fault(self) -> str | None:
         """Returns a known fault of the path. The cable is not examined if the kernel does not have the NIC."""

@@ -16,6 +16,7 @@ from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbour
+from pytest_icbench.wording import counted
 
 #: Ordinary memory of a container with its endpoint (``benchmarks/growth.py`` over kernel switches).
 NODE_MIB = 8
@@ -34,6 +35,8 @@ class MemoryDemand:
         function_nodes_mib: ordinary memory of the functions and their nodes.
         noisy_neighbour: the noisy neighbour's label, empty without any.
         noisy_neighbour_mib: memory that it holds.
+        table_mib: ordinary memory of the routes of a switch that routes.
+        routes: their number, 0 without any.
     """
 
     nodes: int
@@ -44,6 +47,8 @@ class MemoryDemand:
     function_nodes_mib: int = 0
     noisy_neighbour: str = ""
     noisy_neighbour_mib: int = 0
+    table_mib: int = 0
+    routes: int = 0
 
     @classmethod
     def of(cls, case: Case, driver: type[Switch], *, workers: int, nodes: int, made: int, uplink: bool) -> MemoryDemand:
@@ -57,12 +62,15 @@ class MemoryDemand:
         """
         port = case.resolved_port(driver)
         dpdk = "dpdk" in driver.port_apis(port)
+        routes = case.traffic.routes or 0
         needs = switch_needs(driver, case.path.wires_count, workers, case.traffic)
         noisy_neighbour = None if case.noisy_neighbour is None else NoisyNeighbour.of(case.noisy_neighbour)
         of_ends = cls(
             noisy_neighbour="" if noisy_neighbour is None else noisy_neighbour.label,
             noisy_neighbour_mib=0 if noisy_neighbour is None else noisy_neighbour.memory_mib,
             nodes=made,
+            table_mib=routes * driver.route_bytes.get(case.ip_version or 0, 0) >> 20,
+            routes=routes,
             switch_mib=0 if port in driver.ports_without_hugepages and not uplink else needs.hugepages_mib,
             endpoints_mib=(endpoint_mib(case.traffic.jumbo, case.traffic.queues),) * nodes if dpdk else (),
         )
@@ -89,16 +97,19 @@ class MemoryDemand:
             pages_mib: huge pages for which the host has to give memory.
             available_mib: memory that the host can give.
         """
-        nodes_mib = NODE_MIB * self.nodes + self.function_nodes_mib + self.noisy_neighbour_mib
+        nodes_mib = NODE_MIB * self.nodes + self.function_nodes_mib + self.noisy_neighbour_mib + self.table_mib
         if nodes_mib + pages_mib <= available_mib:
             return None
         neighbour = f"noisy neighbour {self.noisy_neighbour}" if self.noisy_neighbour_mib else ""
-        who = " and ".join(filter(None, (f"{self.nodes} containers" if self.nodes else "", self.functions, neighbour)))
+        table = counted(self.routes, "route") if self.table_mib else ""
+        containers = f"{self.nodes} containers" if self.nodes else ""
+        who = " and ".join(filter(None, (containers, self.functions, neighbour, table)))
         pages = f" besides {pages_mib} MiB for huge pages" if pages_mib else ""
         return (
             f"{who or 'the processes'} need about {nodes_mib} MiB of memory{pages}, and the host has"
             f" {available_mib} MiB: run fewer pairs or subscribers, take shorter chains"
-            f"{' or a noisy neighbour of fewer CPUs' if neighbour else ''}, or free memory"
+            f"{' or a noisy neighbour of fewer CPUs' if neighbour else ''}{', fewer routes' if table else ''}, or free"
+            " memory"
         )
 
 

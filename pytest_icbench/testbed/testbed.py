@@ -385,6 +385,7 @@ class Testbed:
             treatment=self._treatment(rig),
             conditions={
                 **host_facts.conditions(self.session.root, {*rig.placement.switch, *rig.placement.local}),
+                **rig.switch_facts.conditions,
                 **self._found_fit(),
                 **({"host": platform.node()} if self.options.host_names else {}),
             },

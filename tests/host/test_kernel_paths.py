@@ -25,6 +25,7 @@ from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.routes import ROUTER_MODES
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot, test_switch_counters
@@ -41,7 +42,7 @@ pytestmark = [
 ]
 
 PATHS = {name: cls for name, cls in builtin_switches().items() if issubclass(cls, KernelPath)}
-MODES = [Case(name, mode=mode) for name, cls in PATHS.items() for mode in cls.modes]
+MODES = [Case(name, mode=mode) for name, cls in PATHS.items() for mode in cls.modes if mode not in ROUTER_MODES]
 
 
 @pytest.mark.slow

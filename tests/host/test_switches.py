@@ -21,6 +21,7 @@ from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
+from pytest_icbench.model.routes import ROUTER_MODES
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.case_rig import Rig
@@ -41,7 +42,10 @@ CONNECTING = {name: driver for name, driver in MADE.items() if name not in PATHS
 #: memif stands apart, in test_switch_memif.py.
 MEMIF = "memif"
 PORTS = [Case(name, port=port) for name, driver in CONNECTING.items() for port in driver.ports if port != MEMIF]
-MODES = [Case(name, mode=mode) for name, driver in CONNECTING.items() for mode in driver.modes]
+#: Those that route have tests of their own, in test_routers.py.
+MODES = [
+    Case(name, mode=mode) for name, driver in CONNECTING.items() for mode in driver.modes if mode not in ROUTER_MODES
+]
 RELAUNCHES = 2
 
 

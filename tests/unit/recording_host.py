@@ -136,6 +136,7 @@ class RecordingSession:
         self.binaries: dict[str, Path] = {}
         self.spawner = RecordingSpawner(answer)
         self.root = self
+        self.progress: Callable[[str], None] = lambda _: None
 
     def list(self, path: str) -> list[str]:
         return ["node0", "node1", "online", "possible"]

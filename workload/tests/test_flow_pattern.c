@@ -176,6 +176,69 @@ static void sends_a_mix(const char *sizes, const char *more)
 	sender_free(&s);
 }
 
+/* Returns the route of a frame with the headers `h`, from its destination; UINT32_MAX for the peer's address. */
+static uint32_t route_of(const uint8_t *l2, const struct frame_header *h)
+{
+	const uint8_t *target = l2 + frame_ip_offset(h) + (h->ipv6 ? 24 : 16);
+	uint32_t low = (uint32_t)target[1] << 16 | (uint32_t)target[2] << 8 | target[3];
+
+	if (h->ipv6)
+		return target[0] == 0xfd && target[1] == 0x0a && target[15] == 1
+		               ? (uint32_t)target[5] << 16 | (uint32_t)target[6] << 8 | target[7]
+		               : UINT32_MAX;
+	return target[0] == 10 && (low & 15) == 1 && low >> 4 ? low >> 4 : UINT32_MAX;
+}
+
+/* Flow k takes route FIRST + k % COUNT, with right checksums; a control frame goes to the peer. */
+static void routes(const char *header, const char *sizes)
+{
+	const char *argv[] = {"x", "send", ADDRESSES, "-R", "eth0", "--flows", "25", "--routes", "40:7", "--header",
+	        header, sizes, "64,128"};
+	uint8_t *payload[FRAMES];
+	struct options o;
+	uint32_t headers;
+
+	CHECK(parse_line(&o, sizes ? 16 : 14, argv) == OPTIONS_RUN);
+	o.io.packet_size = 128;
+	for (unsigned i = 0; i < o.io.pattern.cycle; i++)
+		o.io.pattern.sizes[i] += 64;
+	CHECK(pattern_prepare(&o.io.pattern) && prepare_needed(&o.io));
+	headers = frame_header_bytes(&o.io.ends.header);
+	port.o = &o;
+	for (unsigned i = 0; i < FRAMES; i++) {
+		frame_write_headers(port.l2[i], &o.io.ends, o.io.packet_size);
+		payload[i] = port.l2[i] + headers;
+	}
+	for (uint64_t first = 0; first < 10 * FRAMES; first += FRAMES) {
+		prepare_frames(&o.io, &PORT, NULL, payload, FRAMES, first);
+		for (unsigned i = 0; i < FRAMES; i++) {
+			CHECK_EQUAL(route_of(port.l2[i], &o.io.ends.header),
+			        40 + pattern_flow(&o.io.pattern, first + i) % 7);
+			prepare_checksum(&o.io, &PORT, payload[i]);
+			CHECK(frame_checksums_ok(port.l2[i], &o.io.ends.header));
+		}
+	}
+	prepare_control(&o.io, &PORT, NULL, payload[0]);
+	CHECK_EQUAL(route_of(port.l2[0], &o.io.ends.header), UINT32_MAX);
+	prepare_checksum(&o.io, &PORT, payload[0]);
+	CHECK(frame_checksums_ok(port.l2[0], &o.io.ends.header));
+}
+
+static void bad_routes(void)
+{
+	static const char *const BAD[] = {"", "1", ":1", "1:", "0:0", "1:2:3", "-1:1", "0:1000001", "1:1M", "1.5:2"};
+	struct options o;
+
+	for (unsigned i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
+		CHECK(parse3(&o, "--raw=eth0", "--routes", BAD[i]) == OPTIONS_BAD);
+		CHECK_CONTAINS(err, "at least one of routes 0 to 999999");
+	}
+	CHECK(parse3(&o, "--raw=eth0", "--routes", "0:1M") == OPTIONS_RUN);
+	CHECK_EQUAL(o.io.routes.count, PATTERN_ROUTES_MAX);
+	CHECK(parse3(&o, "--routes", "0:1", NULL) == OPTIONS_BAD);
+	CHECK_CONTAINS(err, "a UDP socket sends to its peer alone");
+}
+
 int main(void)
 {
 	sizes_in_turn();
@@ -184,5 +247,9 @@ int main(void)
 	sends_a_mix(SIMPLE, NULL);
 	sends_a_mix(SIMPLE, "-c");
 	sends_a_mix("9216,64", "-c");
+	routes("udp4", NULL);
+	routes("udp4", "--sizes");
+	routes("tcp6", NULL);
+	bad_routes();
 	return 0;
 }

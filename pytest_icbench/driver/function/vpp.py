@@ -20,7 +20,7 @@ from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, wait_for_sockets
 from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import interfaces, program
-from pytest_icbench.driver.switch.vpp.program import VppFiles, startup_config
+from pytest_icbench.driver.switch.vpp.program import Memory, VppFiles, startup_config
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import ethtool
@@ -177,7 +177,7 @@ class VppFunction(RouterFunction, ProcessFunction):
             main_cpu=spec.cpu,
             worker_cpus=(),
             plugins={interfaces.PLUGINS[port], *(f"{name}_plugin.so" for name, is_wanted in wanted if is_wanted)},
-            hugepages=False,
+            memory=Memory(hugepages=False),
             fragment=str(spec.config.get("startup", "")),
         )
         binary = program.find_program(session).resolve()

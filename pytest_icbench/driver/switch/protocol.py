@@ -18,6 +18,7 @@ from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.path import Side
+from pytest_icbench.model.routes import Share, ip_version
 from pytest_icbench.model.switch_facts import Batches as Batches
 from pytest_icbench.model.switch_facts import Busy as Busy
 from pytest_icbench.model.switch_facts import PortCounters as PortCounters
@@ -81,6 +82,7 @@ class SwitchSpec:
         uplink: the NIC to the other host, where the attachments' peers are; None: all are on this host.
         queues: queue pairs of every port; more than one only for ``queue_ports``.
         common_sockets: directory below ``work_dir`` that all nodes read, for a switch with all sockets in one.
+        routes: the table of a switch that routes: indexes of attachments, each with routes that lead to it.
     """
 
     name: str
@@ -97,6 +99,7 @@ class SwitchSpec:
     uplink: Uplink | None = None
     queues: int = 1
     common_sockets: Path | None = None
+    routes: Sequence[tuple[int, Share]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +219,8 @@ class ForwardingBehaviour:
 
     Attributes:
         jumbo: whether frames above 1518 bytes pass.
+        ip_version: IP version of the packets that it forwards by their addresses, and nothing else; None: it forwards
+            frames.
     """
 
     learns: bool
@@ -227,11 +232,25 @@ class ForwardingBehaviour:
     jumbo: bool
     least_ageing_s: float | None
     hops: int | None
+    ip_version: int | None = None
 
 
 def read_behaviour(driver: type[Switch], mode: str | None = None) -> ForwardingBehaviour:
     """Returns the behaviour that a driver declares for a mode; None is the natural one. Pure."""
     wire = mode is not None and mode in driver.wire_modes
+    if (version := ip_version(driver.name, mode)) is not None:
+        return ForwardingBehaviour(
+            learns=False,
+            broadcast="none",
+            unknown_unicast="none",
+            vlan=False,
+            filters=driver.filters,
+            asks_first=driver.asks_first,
+            jumbo=Traffic(driver.max_frame_bytes).jumbo,
+            least_ageing_s=None,
+            hops=1,
+            ip_version=version,
+        )
     learns = driver.learns and not wire
     reach: Reach = "all" if learns else "peer"
     return ForwardingBehaviour(
@@ -244,4 +263,5 @@ def read_behaviour(driver: type[Switch], mode: str | None = None) -> ForwardingB
         jumbo=Traffic(driver.max_frame_bytes).jumbo,
         least_ageing_s=driver.least_ageing_s if learns else None,
         hops=driver.hops,
+        ip_version=None if driver.hops is None else 4,
     )

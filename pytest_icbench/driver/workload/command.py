@@ -11,6 +11,7 @@ from pytest_icbench.driver.workload.eal import eal_arguments
 from pytest_icbench.model.case import GSO, NETDEV_APIS, TAP_API
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Tap, Veth, VhostUser
 from pytest_icbench.model.path import Direction
+from pytest_icbench.model.routes import Share
 from pytest_icbench.model.traffic import Traffic
 
 Application = Literal["send", "recv", "client", "server", "duplex"]
@@ -68,6 +69,7 @@ class WorkloadCommand:
         awaits: whether the server of the endpoint's socket starts at the same time.
         acl_drops, peer_acl_drops: ``--acl-drops`` of the frames that it sends, and of those that it counts; None: no
             frame is dropped.
+        routes: the routes of the switch's table that its frames take; None: they go to the peer's address.
     """
 
     application: Application
@@ -97,6 +99,7 @@ class WorkloadCommand:
     awaits: bool = False
     acl_drops: str | None = None
     peer_acl_drops: str | None = None
+    routes: Share | None = None
 
     @property
     def uses_dpdk(self) -> bool:
@@ -134,6 +137,7 @@ class WorkloadCommand:
             ("--wait", self.wait),
             ("--acl-drops", self.acl_drops),
             ("--peer-acl-drops", self.peer_acl_drops),
+            ("--routes", None if self.routes is None else self.routes.option),
             ("--train", self.train),
             ("--trace", ",".join(map(str, self.trace)) or None),
             ("--catch-up", str(self.catch_up) if self.catch_up else None),

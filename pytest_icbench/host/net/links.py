@@ -407,11 +407,12 @@ def forward_packets(netns: str) -> None:
 
 
 def serve_endpoint(port: str, netns: str, endpoint: Address, mac: str) -> None:
-    """Gives a router's port a MAC address and the route to its endpoint. Raises ProvisionError."""
+    """Gives a router's port a MAC address and the route to its endpoint, IPv4 or IPv6. Raises ProvisionError."""
+    host_bits = 128 if ":" in endpoint.ip else 32
     with netlink(netns, doing=f"the route to {endpoint.ip}") as route:
         index = link_index(route, port)
         route.link("set", index=index, address=mac)
-        route.route("add", dst=endpoint.ip, dst_len=32, oif=index, scope=_SCOPE_LINK)
+        route.route("add", dst=endpoint.ip, dst_len=host_bits, oif=index, scope=_SCOPE_LINK)
         route.neigh("replace", index=index, dst=endpoint.ip, lladdr=endpoint.mac, state="permanent")
 
 

@@ -80,6 +80,7 @@ def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) 
             train=settings.train if sends else None,
             acl_drops=_acl_drops(rig, case, index) if sends else None,
             peer_acl_drops=_acl_drops(rig, case, path.peer(index)) if case.directions > 1 or not sends else None,
+            routes=case.routes_of(index),
             awaits=_connects(endpoints[index], endpoints[path.peer(index)]),
         )
     return by_index

@@ -12,7 +12,6 @@ from pytest_icbench.measure.launch.processes import LaunchOutput, ProcessOutput
 from pytest_icbench.measure.launch.validity import corrupted
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.flows import differ_by_port
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
@@ -50,7 +49,7 @@ def preflight(
     """
     cost = 2 * case.chain * sum(terms.least_cycles for terms in rig.terms)
     rate_pps = max(LEAST_PPS, min(RATE_PPS, int(MOST_CYCLES / cost))) if cost else RATE_PPS
-    traffic = replace(case.traffic, flows=None) if differ_by_port(case.traffic.flows) else case.traffic
+    traffic = case.answered
     same = case.functions[0] if case.mixed else case.function  # so that all pairs are asked
     probe = replace(case, function=same, dimension="latency", blocking=False, check_payload=True).sending(
         traffic=traffic, burst=1, rate=Rate(rate_pps)

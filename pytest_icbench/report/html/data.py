@@ -193,6 +193,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("changes of the load", remarks.load_changes(result)),
         ("limited by", _joined(result.bottleneck, result.bottleneck_evidence)),
         ("disturbed", remarks.disturbance(result)),
+        ("table", remarks.table(result)),
         ("clock", remarks.clock_step(result)),
         ("not known", remarks.not_known(result)),
         ("states", host_states.levels(result)),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.config.capabilities import unsupported_reason
-from pytest_icbench.config.cases import parse_marker
+from pytest_icbench.config.cases import expand, parse_marker
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
@@ -76,6 +76,83 @@ def test_endpoints_that_cannot_have_flows(
     case = Case("bridge", Frames(Traffic(flows=flows)), api=api, dimension=dimension)
     found = unsupported_reason(case, SWITCHES["bridge"], 256)
     assert found is None if reason is None else found is not None and found.startswith(reason)
+
+
+ROUTER = type(
+    "Router",
+    (SWITCHES["poll"],),
+    {"name": "vpp", "modes": ("ip4", "ip6"), "route_bytes": {4: 1, 6: 1}, "max_pairs": None},
+)
+
+
+@pytest.mark.parametrize(
+    ("switch", "axes", "traffic", "reason"),
+    [
+        ("vpp", {"mode": "ip4"}, {"routes": 1000}, None),
+        ("vpp", {"mode": "ip6"}, {"routes": 1000, "header": "udp6"}, None),
+        ("vpp", {"mode": "ip4"}, {"routes": 2, "both": True}, None),
+        (
+            "vpp",
+            {},
+            {"routes": 1},
+            "vpp does not route, so it has no table for 1 route: take vpp:ip4 or vpp:ip6",
+        ),
+        (
+            "bridge",
+            {},
+            {"routes": 1000},
+            "bridge does not route, so it has no table for 1,000 routes: take route",
+        ),
+        (
+            "vpp",
+            {"mode": "ip4"},
+            {"routes": 1, "both": True},
+            "2 senders need a route of their own each",
+        ),
+        ("vpp", {"mode": "ip4", "api": "udp-mmsg"}, {"routes": 9}, "a UDP socket sends to its peer alone"),
+        ("vpp", {"mode": "ip4", "dimension": "latency"}, {"routes": 9, "flows": "9"}, None),
+        (
+            "vpp",
+            {"mode": "ip4", "dimension": "latency"},
+            {"routes": 9, "flows": "10"},
+            "vpp:ip4 routes answers to a client",
+        ),
+        ("vpp", {"mode": "ip4", "dimension": "latency"}, {"flows": "2"}, "vpp:ip4 routes answers to a client's own"),
+        ("vpp", {"mode": "ip4", "dimension": "latency"}, {"flows": "2:macs"}, None),
+        ("vpp", {"mode": "ip4", "function": "nat"}, {}, "vpp:ip4 routes between the ends of a pair, so function nat"),
+        ("vpp", {"mode": "ip6"}, {}, "vpp:ip6 forwards IPv6 packets and nothing else, so not udp4; take udp6 or tcp6"),
+        ("vpp", {"mode": "ip4"}, {"header": "udp6"}, "vpp:ip4 forwards IPv4 packets and nothing else, so not udp6"),
+        ("vpp", {"mode": "ip6"}, {"header": "udp6", "packet_size": 64}, "64 bytes do not hold udp6 headers; take"),
+        ("vpp", {"mode": "ip4"}, {"header": "udp4+vlan7"}, "vpp:ip4 does not pass frames with a VLAN tag"),
+    ],
+)
+def test_what_cannot_be_routed(switch: str, axes: dict[str, Any], traffic: dict[str, Any], reason: str | None) -> None:
+    case = Case(switch, Frames(Traffic(**{"packet_size": 128, **traffic})), **axes)
+    found = unsupported_reason(case, ROUTER if switch == "vpp" else SWITCHES[switch], 256)
+    assert found is None if reason is None else found is not None and found.startswith(reason)
+
+
+def test_a_router_of_ipv6_has_its_frames_unless_others_are_asked_for() -> None:
+    router = {"vpp": ROUTER}
+    cases = [
+        expand(parse_marker((), {"switch": "vpp", "mode": ["ip4", "ip6"], **axes}, "t"), Options(), router, "t")
+        for axes in ({}, {"packet_size": 128}, {"header": "tcp6", "mix": "b"})
+    ]
+    assert [[case.traffic.label for case in of_one] for of_one in cases] == [
+        ["64B", "84B-udp6"],
+        ["128B", "128B-udp6"],
+        ["b-tcp6", "b-tcp6"],
+    ]
+
+
+def test_routes_are_an_axis_of_their_own() -> None:
+    assert ids(Options(switch=("dpdk",)), routes="1 100k", flows="100k") == [
+        "poll-64B-f100k-routes1-b32-1vs1-Rmax",
+        "poll-64B-f100k-routes100k-b32-1vs1-Rmax",
+    ]
+    for value in ("0", "1000001", "2M"):
+        with pytest.raises(UsageError, match=r"^t: icbench marker: routes: \d+ is outside 1 to 1000000 routes$"):
+            parse_marker((), {"routes": value}, "t")
 
 
 def test_directions_are_an_axis_of_their_own() -> None:

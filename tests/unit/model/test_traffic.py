@@ -45,12 +45,15 @@ mixes = st.one_of(
 labels = st.one_of(st.none(), st.sampled_from(["2", "64k", "1M:zipf", "1500:ports", "3k:macs:zipf"]))
 headers = st.one_of(st.none(), st.sampled_from(["tcp4", "udp6", "tcp6", "udp4+vlan7", "tcp6+vlan4094"]))
 traffics = st.builds(
-    lambda traffic, flows, header, both, queues: replace(traffic, flows=flows, header=header, both=both, queues=queues),
+    lambda traffic, flows, header, both, queues, routes: replace(
+        traffic, flows=flows, header=header, both=both, queues=queues, routes=routes
+    ),
     st.one_of(st.builds(Traffic, lengths), mixes.map(Traffic.of_mix)),
     labels,
     headers,
     st.booleans(),
     st.integers(1, MAX_QUEUES),
+    st.one_of(st.none(), st.sampled_from([1, 1000, 1234, 100_000, 1_000_000])),
 )
 
 

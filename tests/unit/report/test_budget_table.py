@@ -7,7 +7,7 @@ import pytest
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.latency_budgets import BUDGETS, SPLITS
-from pytest_icbench.gate.thresholds import parse
+from pytest_icbench.store.thresholds import parse
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

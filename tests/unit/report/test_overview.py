@@ -88,6 +88,21 @@ def test_functions_are_ranked_with_their_like() -> None:
     assert found[0].winner == "vpp-via:nat"
 
 
+def test_routers_are_ranked_with_their_like() -> None:
+    """A bridge that looks at two addresses is no rival of a router, which also changes frames."""
+    cases = [
+        Case("ovs"),
+        Case("vpp"),
+        Case("ovs", mode="ip4"),
+        Case("vpp", mode="ip4"),
+        Case("vpp", mode="ip6"),
+        Case("route"),
+    ]
+    found = overview.rankings([result(case, **at(5e6)) for case in cases])
+    assert [len(ranking.paths) for ranking in found] == [2, 3, 1]
+    assert [ranking.question.rpartition(", ")[2] for ranking in found[1:]] == ["routed as IPv4", "routed as IPv6"]
+
+
 def test_a_lead_is_never_more_than_the_intervals_allow() -> None:
     wide = {"throughput_pps": 7.7e6, "throughput_pps_low": 4.4e6, "throughput_pps_high": 9.7e6}
     slow = {"throughput_pps": 0.27e6, "throughput_pps_low": 0.23e6, "throughput_pps_high": 0.31e6}

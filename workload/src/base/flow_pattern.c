@@ -55,8 +55,11 @@ static bool make_columns(struct flow_pattern *s)
 
 bool pattern_prepare(struct flow_pattern *s)
 {
-	uint32_t common = s->cycle ? common_divisor(s->flows, s->cycle) : 1;
+	uint32_t common;
 
+	if (!s->flows)
+		s->flows = 1;
+	common = s->cycle ? common_divisor(s->flows, s->cycle) : 1;
 	/* If sizes and flows restarted together, a flow would always have the same sizes. */
 	s->turn = common > 1 ? (uint64_t)s->flows / common * s->cycle : 0;
 	s->columns = NULL;

@@ -40,6 +40,19 @@ struct flow_pattern {
 	const struct pattern_column *columns; /* of Zipf's law, one for each flow */
 };
 
+/* Routes of the routers in the path, over which the flows of a sender are dealt out. */
+struct pattern_routes {
+	uint32_t first, count; /* numbers of the routes; count 0: frames go to the peer's address */
+};
+
+#define PATTERN_ROUTES_MAX 1000000u
+
+/* Returns the number of the route that a flow's frames take. */
+static inline uint32_t pattern_route(const struct pattern_routes *r, uint32_t flow)
+{
+	return r->first + (flow < r->count ? flow : flow % r->count);
+}
+
 /* Computes what the options imply. Returns false if memory is short. */
 bool pattern_prepare(struct flow_pattern *s);
 void pattern_free(struct flow_pattern *s);

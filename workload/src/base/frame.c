@@ -153,21 +153,53 @@ void frame_set_size(uint8_t *l2, const struct frame_header *h, uint32_t packet_s
 		put16(l4 + 4, l4_len);
 }
 
-void frame_set_source_ip(uint8_t *l2, const struct frame_header *h, struct in_addr source)
+/* Sets an address of an IPv4 header, at an offset, and amends the checksum. */
+static void set_ipv4(uint8_t *ip, uint32_t at, struct in_addr address)
 {
-	uint8_t *ip = l2 + frame_ip_offset(h), wanted[4];
+	uint8_t wanted[4];
 	uint16_t sum = get16(ip + 10);
 
-	if (h->ipv6) {
+	memcpy(wanted, &address, sizeof(wanted));
+	if (memcmp(ip + at, wanted, sizeof(wanted)) == 0)
+		return;
+	sum = amended(sum, get16(ip + at), get16(wanted));
+	put16(ip + 10, amended(sum, get16(ip + at + 2), get16(wanted + 2)));
+	memcpy(ip + at, wanted, sizeof(wanted));
+}
+
+void frame_set_source_ip(uint8_t *l2, const struct frame_header *h, struct in_addr source)
+{
+	uint8_t *ip = l2 + frame_ip_offset(h);
+
+	if (h->ipv6)
 		frame_ipv6(ip + 8, source);
+	else
+		set_ipv4(ip, 12, source);
+}
+
+void frame_set_target_ip(uint8_t *l2, const struct frame_header *h, struct in_addr target)
+{
+	uint8_t *ip = l2 + frame_ip_offset(h);
+
+	if (h->ipv6)
+		frame_ipv6(ip + 24, target);
+	else
+		set_ipv4(ip, 16, target);
+}
+
+void frame_set_route(uint8_t *l2, const struct frame_header *h, uint32_t route)
+{
+	uint8_t *target = l2 + frame_ip_offset(h) + 24;
+
+	if (!h->ipv6) {
+		frame_set_target_ip(l2, h, frame_route_ip(route));
 		return;
 	}
-	memcpy(wanted, &source, sizeof(wanted));
-	if (memcmp(ip + 12, wanted, sizeof(wanted)) == 0)
-		return;
-	sum = amended(sum, get16(ip + 12), get16(wanted));
-	put16(ip + 10, amended(sum, get16(ip + 14), get16(wanted + 2)));
-	memcpy(ip + 12, wanted, sizeof(wanted));
+	memset(target, 0, 16);
+	put16(target, 0xfd0a);
+	put16(target + 4, (uint16_t)(route >> 16));
+	put16(target + 6, (uint16_t)route);
+	target[15] = 1;
 }
 
 void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t port)

@@ -173,20 +173,32 @@ void frame_set_size(uint8_t *l2, const struct frame_header *h, uint32_t packet_s
 
 /* Sets the source of such a frame, including the IPv4 checksum, but no other checksum. */
 void frame_set_source_ip(uint8_t *l2, const struct frame_header *h, struct in_addr ip);
+/* The same for the destination. */
+void frame_set_target_ip(uint8_t *l2, const struct frame_header *h, struct in_addr ip);
+
+/* Returns the destination below a route's prefix, a /28 of 10.0.0.0/8: its first address but one. */
+static inline struct in_addr frame_route_ip(uint32_t route)
+{
+	return (struct in_addr){htonl(0x0a000001u + (route << 4))};
+}
+
+/* Sets the destination to the one below a route's prefix; over IPv6 that is ::1 of a /64 of fd0a::/32. */
+void frame_set_route(uint8_t *l2, const struct frame_header *h, uint32_t route);
 void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t port);
 
-/* frame_set_source_ip() for an IPv4 header without reading it, so that its cache line need not be present.
- * `sum` is the sum of its words except checksum and source. */
-static inline void frame_put_source_ip(uint8_t *ip, uint32_t sum, struct in_addr source)
+/* Sets both addresses of an IPv4 header without reading it, so that its cache line need not be present. `sum` is
+ * the sum of its words except checksum and addresses. */
+static inline void frame_put_ips(uint8_t *ip, uint32_t sum, struct in_addr source, struct in_addr target)
 {
-	uint32_t words = ntohl(source.s_addr);
+	uint32_t from = ntohl(source.s_addr), to = ntohl(target.s_addr);
 	uint16_t checksum;
 
-	sum += (words >> 16) + (words & 0xffff);
+	sum += (from >> 16) + (from & 0xffff) + (to >> 16) + (to & 0xffff);
 	sum = (sum & 0xffff) + (sum >> 16);
 	checksum = htons((uint16_t) ~(sum + (sum >> 16)));
 	memcpy(ip + 10, &checksum, sizeof(checksum));
 	memcpy(ip + 12, &source, sizeof(source));
+	memcpy(ip + 16, &target, sizeof(target));
 }
 
 void frame_set_source_mac(uint8_t *l2, const uint8_t mac[6]);

@@ -60,6 +60,7 @@ struct io_config {
 	struct frame_ends ends;
 	uint32_t packet_size;        /* bytes, with FCS; of the longest frame */
 	struct flow_pattern pattern; /* sizes and flows */
+	struct pattern_routes routes; /* those that its frames take */
 	struct acl acl;              /* of the frames that it sends */
 	struct acl peer_acl;         /* of the frames that it counts */
 	uint16_t stream_id;

@@ -21,6 +21,9 @@ static void set_size(const struct io_config *c, const struct io_ops *ops, struct
  * and such a port. Ports below 1024 are avoided because a NAT maps them to the few other ports below 1024. */
 static struct in_addr flow_address(const struct io_config *c, uint32_t flow)
 {
+	/* Flows of different routes differ by their destination. */
+	if (c->routes.count && c->pattern.field == PATTERN_ADDRESSES)
+		flow = flow < c->routes.count ? 0 : flow / c->routes.count;
 	if (!flow)
 		return c->ends.local_ip;
 	if (c->pattern.field == PATTERN_NEW)
@@ -62,22 +65,32 @@ static void set_flow(const struct io_config *c, uint8_t *l2, uint32_t flow)
 	set_rest(c, l2, flow);
 }
 
+static struct in_addr flow_target(const struct io_config *c, uint32_t flow)
+{
+	return c->routes.count ? frame_route_ip(pattern_route(&c->routes, flow)) : c->ends.remote_ip;
+}
+
 static void set_flows(const struct io_config *c, uint8_t *payload[], unsigned n, uint64_t first)
 {
 	struct pattern_place at = pattern_place(&c->pattern, first);
 	uint32_t header = frame_header_bytes(&c->ends.header);
 
-	for (unsigned i = 0; i < n; i++)
-		set_flow(c, payload[i] - header, pattern_next_flow(&c->pattern, &at));
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t flow = pattern_next_flow(&c->pattern, &at);
+
+		set_flow(c, payload[i] - header, flow);
+		if (c->routes.count)
+			frame_set_route(payload[i] - header, &c->ends.header, pattern_route(&c->routes, flow));
+	}
 }
 
-/* Returns the sum of an IPv4 header's words except checksum and source. */
-static uint32_t sum_without_source(const uint8_t *ip)
+/* Returns the sum of an IPv4 header's words except checksum and addresses. */
+static uint32_t sum_without_ips(const uint8_t *ip)
 {
 	uint32_t sum = 0;
 
-	for (unsigned i = 0; i < FRAME_IP_BYTES; i += 2)
-		sum += i < 10 || i > 14 ? (uint32_t)ip[i] << 8 | ip[i + 1] : 0;
+	for (unsigned i = 0; i < 10; i += 2)
+		sum += (uint32_t)ip[i] << 8 | ip[i + 1];
 	return sum;
 }
 
@@ -88,13 +101,13 @@ static void set_flows_alike(const struct io_config *c, uint8_t *payload[], unsig
 	struct pattern_place at = pattern_place(&c->pattern, first);
 	uint32_t header = frame_header_bytes(&c->ends.header);
 	uint32_t ip = header - frame_ip_offset(&c->ends.header);
-	uint32_t sum = sum_without_source(payload[0] - ip);
+	uint32_t sum = sum_without_ips(payload[0] - ip);
 	bool rest = c->pattern.field != PATTERN_ADDRESSES;
 
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t flow = pattern_next_flow(&c->pattern, &at);
 
-		frame_put_source_ip(payload[i] - ip, sum, flow_address(c, flow));
+		frame_put_ips(payload[i] - ip, sum, flow_address(c, flow), flow_target(c, flow));
 		if (rest)
 			set_rest(c, payload[i] - header, flow);
 	}
@@ -106,7 +119,7 @@ void prepare_frames(const struct io_config *c, const struct io_ops *ops, struct 
 	const struct flow_pattern *s = &c->pattern;
 	uint32_t at;
 
-	if (pattern_has_flows(s) && ops->sees_l2 && n) {
+	if ((pattern_has_flows(s) || c->routes.count) && ops->sees_l2 && n) {
 		if (has_addresses(c) && !c->ends.header.ipv6 && !s->cycle)
 			set_flows_alike(c, payload, n, first);
 		else
@@ -157,6 +170,8 @@ void prepare_control(const struct io_config *c, const struct io_ops *ops, struct
 		set_size(c, ops, io, payload, 0, c->packet_size);
 	if (pattern_has_flows(&c->pattern) && ops->sees_l2)
 		set_flow(c, payload - frame_header_bytes(&c->ends.header), 0);
+	if (c->routes.count && ops->sees_l2)
+		frame_set_target_ip(payload - frame_header_bytes(&c->ends.header), &c->ends.header, c->ends.remote_ip);
 	if (c->acl.percent)
 		set_acl_mark(c, payload, UINT32_MAX);
 }

@@ -7,10 +7,10 @@
 
 #include "io/io.h"
 
-/* Whether sizes or flows differ between frames. */
+/* Whether sizes or flows differ between frames, or frames go elsewhere than control frames. */
 static inline bool prepare_needed(const struct io_config *c)
 {
-	return c->pattern.cycle || pattern_has_flows(&c->pattern);
+	return c->pattern.cycle || pattern_has_flows(&c->pattern) || c->routes.count;
 }
 
 /* Sets sizes and flows of the n frames lent last to those of the sequence numbers first, first + 1 and so

@@ -58,6 +58,20 @@ static bool check_flows(const struct options *o, struct failure *f)
 	return false;
 }
 
+static bool check_routes(const struct options *o, struct failure *f)
+{
+	if (!o->io.routes.count)
+		return true;
+	if (!makes_frames(o->app))
+		snprintf(f->text, f->size, "--routes does not apply: %.40s makes no frames", o->app_name);
+	else if (!(o->backend->flags & IO_HEADERS))
+		snprintf(f->text, f->size, "--routes needs -R IF or dpdk-%.40s: a UDP socket sends to its peer alone",
+		        o->app->name);
+	else
+		return true;
+	return false;
+}
+
 static bool check_header(const struct options *o, struct failure *f)
 {
 	const struct frame_header *h = &o->io.ends.header;
@@ -209,8 +223,8 @@ static bool check_message(const struct options *o, struct failure *f)
 bool options_fit(const struct options *o, struct failure *f)
 {
 	static bool (*const CHECKS[])(const struct options *, struct failure *) = {check_windows,
-	        check_backend, check_header, check_acl, check_pace, check_flows, check_queues, check_eal,
-	        check_wait, check_message};
+	        check_backend, check_header, check_acl, check_pace, check_flows, check_routes, check_queues,
+	        check_eal, check_wait, check_message};
 
 	for (size_t i = 0; i < sizeof(CHECKS) / sizeof(CHECKS[0]); i++)
 		if (!CHECKS[i](o, f))

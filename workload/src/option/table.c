@@ -22,6 +22,9 @@ const struct option_row OPTION_TABLE[] = {
         {0, "flows", "N[:FIELD][:zipf]", KIND_FLOWS, AT(io.pattern), 1, PATTERN_FLOWS_MAX,
                 "1 to 1M flows in turn, or by Zipf's law, which differ in the sender's addresses "
                 "(default), ports or macs; new: each frame is a new flow; not over UDP sockets"},
+        {0, "routes", "FIRST:COUNT", KIND_ROUTES, AT(io.routes), 0, PATTERN_ROUTES_MAX,
+                "send to addresses below COUNT prefixes of a routing table, from number FIRST on: flow k to "
+                "the one of route FIRST + k % COUNT; not over UDP sockets"},
         {0, "header", "NAME[+vlanN]", KIND_HEADER, AT(io.ends.header), 1, FRAME_VLAN_LAST,
                 "headers before the stamp: udp4 (default), tcp4, udp6 or tcp6, and a VLAN tag; not over UDP "
                 "sockets"},

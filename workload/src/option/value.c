@@ -216,6 +216,20 @@ static bool store_flows(const struct option_row *row, const char *text, struct o
 	return s->zipf || *text == '\0';
 }
 
+/* FIRST:COUNT, at least one, the last one below the maximum. */
+static bool store_routes(const struct option_row *row, const char *text, struct options *o)
+{
+	struct pattern_routes *r = field_of(row, o);
+	double first, count;
+
+	if (!parse_whole(row, &text, ':', true, &first) || *text++ != ':' ||
+	        !parse_whole(row, &text, '\0', true, &count))
+		return false;
+	r->first = (uint32_t)first;
+	r->count = (uint32_t)count;
+	return r->count && first + count <= row->max;
+}
+
 static bool store_protocol(const struct option_row *row, const char *text, struct options *o)
 {
 	(void)row;
@@ -319,6 +333,7 @@ bool option_store(const struct option_row *row, const char *text, struct options
 	        [KIND_SIZES] = store_sizes,
 	        [KIND_TRACE] = store_trace,
 	        [KIND_FLOWS] = store_flows,
+	        [KIND_ROUTES] = store_routes,
 	        [KIND_PROTOCOL] = store_protocol,
 	        [KIND_WAIT] = store_wait,
 	        [KIND_HEADER] = store_header,
@@ -373,6 +388,9 @@ void option_expectation(const struct option_row *row, char *text, size_t size)
 		        "a whole number from %.15g to %.15g, followed by :addresses, :ports or :macs, and "
 		        ":zipf; or new",
 		        row->min, row->max);
+		break;
+	case KIND_ROUTES:
+		snprintf(text, size, "FIRST:COUNT, at least one of routes 0 to %.15g", row->max - 1);
 		break;
 	case KIND_HEADER:
 		snprintf(text, size,

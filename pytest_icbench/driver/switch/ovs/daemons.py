@@ -384,18 +384,20 @@ class OvsDaemons:
                 if not resumed:
                     send_request(self._ctl, "revalidator/resume", timeout_s=self.patience_s)
 
-    def ofctl(self, command: str, bridge: str, *arguments: str, text: str | None = None) -> str:
+    def ofctl(self, command: str, bridge: str, *arguments: str, text: str | None = None, timeout_s: int = 0) -> str:
         """Returns the output of ``ovs-ofctl`` on a bridge, in OpenFlow 1.4.
 
         Args:
             command: its subcommand, which the bridge and ``arguments`` follow.
             text: its standard input.
+            timeout_s: seconds for an answer; 0: as usual.
 
         Raises ProvisionError with the daemon's log.
         """
         target = f"unix:{self.spec.work_dir}/{bridge}.mgmt"
-        words = [f"--timeout={self.patience_s}", "-O", "OpenFlow14", "--no-names", command, target, *arguments]
-        return self._tool([self.installation.ofctl, *words], self.patience_s, text)
+        timeout_s = timeout_s or self.patience_s
+        words = [f"--timeout={timeout_s}", "-O", "OpenFlow14", "--no-names", command, target, *arguments]
+        return self._tool([self.installation.ofctl, *words], timeout_s, text)
 
     def _tool(self, argv: Sequence[str | Path], timeout_s: int, text: str | None = None) -> str:
         with self._explained():

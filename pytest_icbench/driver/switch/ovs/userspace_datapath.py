@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``ovs``: Open vSwitch's userspace datapath with DPDK, as a learning switch (the NORMAL action).
 
+Its modes ``ip4`` and ``ip6`` route by OpenFlow flows.
+
 Its ports are vhost-user sockets, or reach containers of the kernel by AF_PACKET, AF_XDP or tap. Those need neither
 DPDK nor huge pages: a PMD thread polls ``afxdp``, the daemon's main thread serves the rest.
 """
@@ -8,7 +10,7 @@ DPDK nor huge pages: a PMD thread polls ``afxdp``, the daemon's main thread serv
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +20,7 @@ from pytest_icbench.driver.switch.common import kernel, userspace_ports
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch, check_cores, share_queues
 from pytest_icbench.driver.switch.common.kernel import port_name, probe_netdev_api
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
+from pytest_icbench.driver.switch.common.routing import Router
 from pytest_icbench.driver.switch.common.userspace_ports import (
     VHOST_USER,
     VHOST_USER_PACKED,
@@ -26,6 +29,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     socket_path,
 )
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S, plugin_options
+from pytest_icbench.driver.switch.ovs import router
 from pytest_icbench.driver.switch.ovs.daemons import (
     OvsDaemons,
     find_disabled_queue,
@@ -44,6 +48,7 @@ from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.routes import ROUTER_MODES
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES, carries_jumbo
 from pytest_icbench.model.uplink import Uplink
@@ -75,6 +80,8 @@ _CLIENT = "dpdkvhostuserclient"
 _UPLINK_PORT = 1000
 #: Descriptors of the uplink, enough for a burst of all local endpoints.
 _UPLINK_RING = 2048
+#: Seconds for a part of the flows of a router.
+_FLOWS_S = 60
 _PACKETS = re.compile(r"n_packets=(\d+)")
 
 
@@ -95,6 +102,8 @@ class OpenVSwitch(DaemonSwitch):
     scalable = True
     learns = True
     least_ageing_s = 15.0
+    modes = tuple(ROUTER_MODES)
+    route_bytes = router.ROUTE_BYTES
     port_frame_bytes = _FRAME_BYTES
     segments = True
     uplinks = ("kernel", "af_xdp", "vfio")
@@ -143,6 +152,8 @@ class OpenVSwitch(DaemonSwitch):
         config = _other_config(session, spec, attachments, memory_mib(ports, carries_jumbo(spec.mtu), spec.queues))
         if to_kernel and spec.uplink is None:
             config = {"pmd-cpu-mask": config["pmd-cpu-mask"]}  # without DPDK
+        table = self._router_of(spec, attachments)
+        config |= {} if table is None else router.flow_limit(table.size)
         config = {**config, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
         if plugins := plugin_options(installation.vswitchd):
@@ -160,7 +171,23 @@ class OpenVSwitch(DaemonSwitch):
             version=installation.version,
             config={"dpdk": installation.dpdk, "other_config": config, "port_type": port_type},
         )
+        if table is not None:
+            self._route(session, table)
         return endpoints
+
+    @staticmethod
+    def _router_of(spec: SwitchSpec, attachments: Sequence[Attachment]) -> Router | None:
+        version = ROUTER_MODES.get(spec.mode or "")
+        return None if version is None else Router.of(version, spec, attachments)
+
+    def _route(self, session: HostSession, table: Router) -> None:
+        def add(flows: Iterable[str]) -> None:
+            self.daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join(flows), timeout_s=_FLOWS_S)
+
+        add(router.port_flows(table))
+        spent = table.install(session, lambda port, part: add(router.route_flows(table.version, port, part)))
+        config = {**self._facts.config, "router": table.facts()}
+        self._facts = replace(self._facts, config=config, conditions=spent)
 
     @staticmethod
     def _wait_for_types(daemons: OvsDaemons, port: str, *, dpdk: bool) -> str:
@@ -222,8 +249,10 @@ class OpenVSwitch(DaemonSwitch):
             userspace_ports.wake(daemons.switch.process.pid)
         # They replace the one NORMAL flow of a bridge without a controller, to count by port: a vhost port served by
         # OVS has no counters. The datapath's flows match on the port anyway.
+        routed = spec.mode in ROUTER_MODES
         flows = [
-            f"priority=1,in_port={attachment.index + 1},actions={_action(attachment, attachments)}"
+            f"priority=1,in_port={attachment.index + 1},actions="
+            + (router.port_action() if routed else _action(attachment, attachments))
             for attachment in attachments
         ]
         if spec.uplink is not None:
@@ -298,7 +327,7 @@ class OpenVSwitch(DaemonSwitch):
         daemons = self.daemons
         daemons.revalidate()
         # The user's flows bypass the counting flows, and may count a frame more than once.
-        taken = {} if self._has_user_flows else parse_flows(daemons.ofctl("dump-flows", _BRIDGE))
+        taken = {} if self._has_user_flows else parse_flows(daemons.ofctl("dump-flows", _BRIDGE, "table=0"))
         dropped = parse_drops(daemons.ofctl("dump-ports", _BRIDGE))
         return [
             PortCounters(index, rx_packets=taken.get(index + 1), tx_packets=None, tx_dropped=dropped.get(index + 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from pytest_icbench.driver.switch.common.userspace_ports import check_socket_path
 from pytest_icbench.driver.switch.dpdk import dpdk_process
@@ -50,13 +51,29 @@ class VppFiles:
         return str(self.directory / name)
 
 
+class Memory(NamedTuple):
+    """The memory of a VPP.
+
+    Attributes:
+        hugepages: whether its buffers are in huge pages.
+        heap_mib, statistics_mib: bounds of its heap and its statistics, of which it touches what it needs.
+    """
+
+    hugepages: bool = True
+    heap_mib: int = 512
+    statistics_mib: int = 32
+
+
+IN_HUGE_PAGES = Memory()
+
+
 def startup_config(
     files: VppFiles,
     *,
     main_cpu: int,
     worker_cpus: Sequence[int],
     plugins: Collection[str],
-    hugepages: bool = True,
+    memory: Memory = IN_HUGE_PAGES,
     fragment: str = "",
 ) -> str:
     """Returns the text of ``startup.conf``.
@@ -65,17 +82,16 @@ def startup_config(
         main_cpu: CPU of the main thread, which sleeps until VPP gets a request.
         worker_cpus: CPU of each polling worker; without workers the main thread does all the work.
         plugins: plugins to load; all others are disabled.
-        hugepages: whether its buffers are in huge pages.
         fragment: the user's sections, appended unchanged.
     """
     enabled = " ".join(f"plugin {plugin} {{ enable }}" for plugin in sorted(plugins))
     workers = f" corelist-workers {','.join(map(str, worker_cpus))}" if worker_cpus else ""
-    pages = "default-hugepage" if hugepages else "default"
+    pages = "default-hugepage" if memory.hugepages else "default"
     return f"""\
 unix {{ nodaemon nosyslog nocolor runtime-dir {files.directory} cli-listen {files.cli} }}
 socksvr {{ socket-name {files.api} }}
-statseg {{ socket-name {files.stats} size 32M page-size 4k }}
-memory {{ main-heap-size 512M main-heap-page-size 4k }}
+statseg {{ socket-name {files.stats} size {memory.statistics_mib}M page-size 4k }}
+memory {{ main-heap-size {memory.heap_mib}M main-heap-page-size 4k }}
 buffers {{ buffers-per-numa {BUFFERS} default data-size {BUFFER_BYTES} page-size {pages} }}
 cpu {{ main-core {main_cpu}{workers} }}
 plugins {{ plugin default {{ disable }} {enabled} }}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``vpp``: a private FD.io VPP as a learning bridge, or as cross-connects."""
+"""``vpp``: a private FD.io VPP as a learning bridge, as cross-connects, or as a router of IPv4 or IPv6."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch, check_cores, share_queues
+from pytest_icbench.driver.switch.common.routing import Router
 from pytest_icbench.driver.switch.common.userspace_ports import (
     MEMIF,
     VHOST_USER,
@@ -30,9 +32,9 @@ from pytest_icbench.driver.switch.protocol import (
     SwitchSpec,
 )
 from pytest_icbench.driver.switch.vpp import client as vpp_client
-from pytest_icbench.driver.switch.vpp import interfaces, program
+from pytest_icbench.driver.switch.vpp import interfaces, program, router
 from pytest_icbench.driver.switch.vpp.interfaces import VppUplink
-from pytest_icbench.driver.switch.vpp.program import VppFiles, hugepages_mib, startup_config
+from pytest_icbench.driver.switch.vpp.program import Memory, VppFiles, hugepages_mib, startup_config
 from pytest_icbench.driver.switch.vpp.worker_load import (
     Load,
     Sample,
@@ -47,6 +49,7 @@ from pytest_icbench.host.net import links
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.routes import ROUTER_MODES
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.wording import counted
 
@@ -71,7 +74,10 @@ _NAMESPACE = 'set -e; mount -t tmpfs none /dev/shm; exec "$@"'
 
 
 class Vpp(DaemonSwitch):
-    """A bridge domain over all ports; the mode ``xconnect`` connects the two ports of each pair."""
+    """A bridge domain over all ports.
+
+    The mode ``xconnect`` connects the two ports of each pair; ``ip4`` and ``ip6`` route packets between all ports.
+    """
 
     name = "vpp"
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, *interfaces.KERNEL_PORTS)
@@ -82,7 +88,8 @@ class Vpp(DaemonSwitch):
     scalable = True
     learns = True
     least_ageing_s = 60.0
-    modes = (_XCONNECT,)
+    modes = (_XCONNECT, *ROUTER_MODES)
+    route_bytes = router.HEAP_BYTES
     config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
     wire_modes = (_XCONNECT,)
     segments = True
@@ -106,6 +113,7 @@ class Vpp(DaemonSwitch):
         self._workers_by_queue: dict[int, tuple[int, ...]] = {}
         self._assigned: dict[int, int] = {}
         self._load = Load()
+        self._routes = False
         self._runtime = ""
         self._received: dict[int, int] = {}
 
@@ -128,18 +136,22 @@ class Vpp(DaemonSwitch):
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts it, creates the ports and connects them. Raises ProvisionError with the log's tail."""
         binary = program.find_program(session, spec.binary)
-        main_cpu = _main_cpu(spec)
+        main_cpu, version = _main_cpu(spec), ROUTER_MODES.get(spec.mode or "")
         to_kernel = spec.port in interfaces.KERNEL_PORTS
         paths = [] if to_kernel else [socket_path(attachment) for attachment in attachments]
         files = VppFiles(spec.work_dir / "vpp")
         self._session = session
         self._prepare_network(session, spec, attachments)
+        memory = Memory(hugepages=not to_kernel or self._uplink is not None)
+        if version is not None:
+            routes = sum(part.count for _, part in spec.routes)
+            memory = router.with_routes(memory, version, routes, 1 + len(spec.worker_cpus))
         config = startup_config(
             files,
             main_cpu=main_cpu,
             worker_cpus=spec.worker_cpus,
             plugins={interfaces.PLUGINS[spec.port], *(() if self._uplink is None else (self._uplink.plugin,))},
-            hugepages=not to_kernel or self._uplink is not None,
+            memory=memory,
             fragment=spec.config.get("startup", ""),
         )
         self._worker_cpus = spec.worker_cpus
@@ -154,9 +166,12 @@ class Vpp(DaemonSwitch):
                 version=str(client.call("show_version").version), config={"startup": config, "mode": spec.mode}
             )
             self._create_ports(client, spec, attachments)
-            self._join(client, attachments, spec.mode)
+            if version is None:
+                self._join(client, attachments, spec.mode)
             for interface in self._all_interfaces():
                 client.call("sw_interface_set_flags", sw_if_index=interface, flags=_ADMIN_UP)
+            if version is not None:
+                self._route(client, session, Router.of(version, spec, attachments), spec.mtu)
             for command in spec.config.get("commands", ()):
                 client.command(command)
         wait_for_sockets(paths, self.daemon, timeout_s=_START_S)
@@ -220,6 +235,13 @@ class Vpp(DaemonSwitch):
         for interface, domain in domains.items():
             client.call("sw_interface_set_l2_bridge", rx_sw_if_index=interface, bd_id=domain, enable=True)
 
+    def _route(self, client: vpp_client.VppClient, session: HostSession, table: Router, mtu: int) -> None:
+        lines = router.join(client, table, self._interfaces, mtu)
+        spent = table.install(session, lambda port, part: router.add(client, table, self._interfaces, port, part))
+        config = {**self._facts.config, "router": table.facts(), "router_commands": lines}
+        self._facts = replace(self._facts, config=config, conditions=spent)
+        self._routes = True
+
     def set_ageing(self, seconds: float) -> None:
         """Sets the bridge domains' ageing time, in whole minutes. Raises ProvisionError."""
         with self._naming_death():
@@ -235,6 +257,8 @@ class Vpp(DaemonSwitch):
         with self._naming_death():
             client = self._live()
             self._place_queues(client)
+            if self._routes:
+                router.await_walks(client)
             before = self._sample(client)
             time.sleep(_IDLE_S)
             self._load.calibrate(before, self._sample(client))

@@ -30,6 +30,22 @@ def test_a_frame_is_what_scapy_makes_of_it(port: int, ttl: int) -> None:
     assert (proof.is_proof(frame), proof.frame_number(frame)) == (True, port)
 
 
+@given(st.integers(1, 65535), st.integers(2, 255))
+def test_a_frame_of_ipv6_is_what_scapy_makes_of_it_and_so_is_a_routed_one(port: int, ttl: int) -> None:
+    source, target = Address("fd69::1", A.mac), Address("fd0a::1", B.mac)
+
+    def by_scapy(mac: str, hops: int) -> bytes:
+        ip = scapy.IPv6(src=source.ip, dst=target.ip, hlim=hops)
+        return bytes(scapy.Ether(src=mac, dst=B.mac) / ip / scapy.UDP(sport=port, dport=port) / b"icbench function!!")
+
+    frame = proof.frame(source, target, port, ttl=ttl)
+    assert frame == by_scapy(A.mac, ttl)
+    assert proof.route_frame(frame, "02:00:00:01:01:02", B.mac) == by_scapy("02:00:00:01:01:02", ttl - 1)
+    assert (proof.is_proof(frame), proof.frame_number(frame)) == (True, port)
+    assert proof.describe(frame) == f"fd69::1:{port} > fd0a::1:{port}, {A.mac} > {B.mac}, TTL {ttl}"
+    assert "wrong checksum" in proof.describe(frame[:-1] + b"?")
+
+
 @given(st.integers(1, 65535))
 def test_a_routed_frame_has_new_addresses_a_hop_less_and_right_checksums(port: int) -> None:
     pool = Address("198.18.1.16", "02:00:00:01:01:02")

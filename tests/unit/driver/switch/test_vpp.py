@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.switch.vpp.program import VppFiles, startup_config
+from pytest_icbench.driver.switch.vpp.program import Memory, VppFiles, startup_config
 from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.model.endpoint import Address, VhostUser
@@ -42,7 +42,7 @@ def test_the_configuration_has_cpus_plugins_and_the_users_sections(tmp_path: Pat
     assert "page-size default-hugepage }" in text
     assert text.endswith("l2fib { x }")
     assert text.count("{") == text.count("}")
-    alone = startup_config(files, main_cpu=3, worker_cpus=(), plugins=(), hugepages=False)
+    alone = startup_config(files, main_cpu=3, worker_cpus=(), plugins=(), memory=Memory(hugepages=False))
     assert "cpu { main-core 3 }" in alone
     assert "buffers-per-numa 32768 default data-size 2048 page-size default }" in alone
 
