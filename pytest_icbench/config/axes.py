@@ -19,8 +19,8 @@ from pytest_icbench.config.rates import BitRate, parse_rates
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import flows as flow_labels
 from pytest_icbench.model import headers as header_labels
-from pytest_icbench.model.cpu_allocation import percents, side_by_side
 from pytest_icbench.model import routes as route_labels
+from pytest_icbench.model.cpu_allocation import percents, side_by_side
 from pytest_icbench.model.load import Application, Frames, Startup
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbour, cache_ways
 from pytest_icbench.model.noisy_neighbour_kinds import KINDS, L3, MOST_CPUS
