@@ -217,6 +217,35 @@ def test_a_node_is_bounded_by_the_controllers_that_its_host_has(
     assert bounds == {key: [value] for key, value in ((memory, str(512 << 20)), (pids, "99")) if key}
 
 
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        (
+            "v2",
+            {
+                "proc/self/cgroup": "0::/ci/job\n",
+                "sys/fs/cgroup/ci/memory.max": "1048576\n",
+                "sys/fs/cgroup/ci/pids.max": "max\n",
+                "sys/fs/cgroup/ci/job/memory.max": "max\n",
+                "sys/fs/cgroup/ci/job/pids.max": "12\n",
+            },
+        ),
+        (
+            "v1",
+            {
+                "proc/self/cgroup": "2:pids:/ci/job\n1:memory:/ci\n",
+                "sys/fs/cgroup/memory/ci/memory.limit_in_bytes": "1048576\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+                "sys/fs/cgroup/pids/ci/pids.max": "12\n",
+            },
+        ),
+    ],
+)
+def test_no_node_may_take_more_than_the_groups_of_pytest(tmp_path: Path, name: str, files: Mapping[str, str]) -> None:
+    bounds = session_group(host(tmp_path, {**BOUNDED[name], **files})).bounds
+    assert [value for _, value in bounds.values()] == ["1048576", "12"]
+
+
 def test_a_node_without_a_runtime_has_its_bounds_in_its_groups(tmp_path: Path) -> None:
     group = session_group(host(tmp_path, BOUNDED["v1"]))
     group.create("node")
