@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.model.attach_target import ATTACH
 from tests.host import snapshot
 from tests.torture import fuzz, host, kills, lives, page
@@ -161,3 +162,24 @@ def test_what_others_do_meanwhile_is_named_and_not_counted(monkeypatch: pytest.M
     monkeypatch.setattr(host, "_strangers", {"bbbbbb"})
     assert host.left_since(before, 0) == ["mount /x is new"]
     assert len(host.NOT_COUNTED) == 4
+
+
+def test_what_was_there_before_and_what_has_no_mark_is_somebodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program of a switch runs beside, which a test of somebody else has started."""
+    ours = {**os.environ, "ICBENCH_SESSION": "aaaaaa"}
+    with (
+        subprocess.Popen(["sleep", "60"], env=ours) as marked,
+        subprocess.Popen(["sleep", "60"]) as unmarked,
+    ):
+        wait_until(lambda: all(Path(f"/proc/{p.pid}/comm").read_text() == "sleep\n" for p in (marked, unmarked)), 5)
+        before = {"process": {"7": "vpp"}, "namespace": {"mnt:[1]": ""}, "file": {"/run/vpp": ""}}
+        now = {str(marked.pid): "vpp", str(unmarked.pid): "vpp", "8": "[lxc monitor] x"}
+        monkeypatch.setattr(host, "take", lambda: {"process": now, "namespace": {}, "file": {}})
+        monkeypatch.setattr(host, "NOT_COUNTED", {})
+        left = host.left_since(before, 0)
+        marked.kill()
+        unmarked.kill()
+    assert sorted(left) == sorted(
+        [f"process {marked.pid} is new (vpp)", "process 8 is new ([lxc monitor] x)", "file /run/vpp is gone"]
+    )
+    assert len(host.NOT_COUNTED) == 3
