@@ -64,7 +64,7 @@ def _is_of_others(line: str) -> bool:
     # What was there before a session of ours began is somebody's who has ended since.
     passing = line.startswith(("process ", "namespace ")) or _OF_A_SESSION.search(line) is not None
     ended = line.endswith(" is gone") and passing
-    apart = snapshot.is_on_own_host(os.getpid())
+    apart = snapshot.own_host(os.getpid()) is not None
     shared = line.startswith("huge pages ") or "/vm/nr_hugepages" in line
     # Mounts of the machine come and go on a host of its own, too.
     passed_on = apart and line.startswith(("mount /run/netns/icb", "mount /run/icbench/"))

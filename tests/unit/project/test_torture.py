@@ -151,7 +151,7 @@ def test_what_others_do_meanwhile_is_named_and_not_counted(monkeypatch: pytest.M
     }
     monkeypatch.setattr(host, "take", lambda: after)
     monkeypatch.setattr(host, "NOT_COUNTED", {})
-    monkeypatch.setattr(snapshot, "is_on_own_host", lambda pid: False)
+    monkeypatch.setattr(snapshot, "own_host", lambda pid: None)
     monkeypatch.setattr(host, "_strangers", set())
     assert host.left_since(before, 0) == [
         "mount /run/netns/icbbbbbbb-br is new",
@@ -183,3 +183,11 @@ def test_what_was_there_before_and_what_has_no_mark_is_somebodys(monkeypatch: py
         [f"process {marked.pid} is new (vpp)", "process 8 is new ([lxc monitor] x)", "file /run/vpp is gone"]
     )
     assert len(host.NOT_COUNTED) == 3
+
+
+def test_groups_of_another_host_on_this_machine_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = ["icbaaaaaa", "own-host.7/icbbbbbbb", "own-host.8/icbcccccc"]
+    monkeypatch.setattr(snapshot.os, "walk", lambda top: [(top, groups, [])])
+    for here, group in ((None, groups[0]), ("own-host.7", groups[1])):
+        monkeypatch.setattr(snapshot, "own_host", lambda pid, here=here: here)
+        assert list(snapshot._cgroups()) == [f"/sys/fs/cgroup/{group}"]
