@@ -187,7 +187,7 @@ def test_what_was_there_before_and_what_has_no_mark_is_somebodys(monkeypatch: py
 
 def test_groups_of_another_host_on_this_machine_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = ["icbaaaaaa", "own-host.7/icbbbbbbb", "own-host.8/icbcccccc"]
-    monkeypatch.setattr(snapshot.os, "walk", lambda top: [(top, groups, [])])
+    monkeypatch.setattr(os, "walk", lambda top: [(top, groups, [])])
     for here, group in ((None, groups[0]), ("own-host.7", groups[1])):
         monkeypatch.setattr(snapshot, "own_host", lambda pid, here=here: here)
         assert list(snapshot._cgroups()) == [f"/sys/fs/cgroup/{group}"]
