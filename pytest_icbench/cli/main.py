@@ -196,8 +196,12 @@ def parser() -> argparse.ArgumentParser:
 
 def _run(argv: Sequence[str] | None) -> int:
     """Runs a subcommand and prints its error. Returns the exit code."""
+    words = sys.argv[1:] if argv is None else argv
     try:
-        arguments, others = parser().parse_known_args(argv)
+        # argparse takes "--" out of what follows an option, which leaves it an empty list.
+        if emptied := [word for word in words if word.startswith("-") and word.endswith("=--")]:
+            parser().error(f"{emptied[0]}: give a value")
+        arguments, others = parser().parse_known_args(words)
         command: Command = arguments.command
         if others and not arguments.takes_others:
             parser().error(f"unrecognized arguments: {' '.join(others)}")

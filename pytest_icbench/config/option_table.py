@@ -264,13 +264,14 @@ class Options(Axes):
     node_memory: int | None = option(
         HOST,
         "MIB",
-        "bound of the memory of each node in MiB, without its huge pages (default: half of the host's)",
+        "bound of the memory of each node in MiB, without its huge pages; at most that of pytest's own control group"
+        " (default: half of the host's)",
         values.count(16, 2**31, "MiB"),
     )
     node_pids: int = option(
         HOST,
         "N",
-        "bound of the processes and threads of each node (default: 4096)",
+        "bound of the processes and threads of each node; at most that of pytest's own control group (default: 4096)",
         values.count(8, 4_194_304, "processes"),
         default=4096,
     )

@@ -20,12 +20,15 @@ class Hierarchy:
         base: the path below the mount point under which groups are made; "" for the top.
         controllers: its controllers; empty for systemd's hierarchy and for v2 where v1 is mounted too.
         unified: whether it is cgroup v2.
+        root: the group that is mounted, as ``/proc/PID/cgroup`` names it; "" for all of them. In a container of Docker
+            (v1) it is that of the container.
     """
 
     mount: str
     base: str
     controllers: frozenset[str]
     unified: bool
+    root: str = ""
 
     def path(self, group: str) -> str:
         """Returns a group's directory."""
@@ -45,22 +48,25 @@ class Layout:
 
     @classmethod
     def read(cls, root: Root) -> Layout:
-        """Reads /proc/self/mounts and /proc/1/cgroup. Hierarchies outside /sys/fs/cgroup are ignored."""
+        """Reads /proc/self/mounts, mountinfo and /proc/1/cgroup. Hierarchies outside /sys/fs/cgroup are ignored."""
         bases = dict(_bases(root.read("/proc/1/cgroup") or ""))
+        roots = dict(_roots(root.read("/proc/self/mountinfo") or ""))
         hierarchies = []
         for line in (root.read("/proc/self/mounts") or "").splitlines():
             _, mount, kind, options = line.split()[:4]
             if mount != _MOUNT and not mount.startswith(_MOUNT + "/"):
                 continue
+            above = roots.get(mount, "")
             if kind == "cgroup2":
-                base = bases.get("", "")
+                base = _below(above, bases.get("", "")) or ""
                 controllers = (root.read(f"{mount}{base}/cgroup.controllers") or "").split()
-                hierarchies.append(Hierarchy(mount, base, frozenset(controllers), True))
+                hierarchies.append(Hierarchy(mount, base, frozenset(controllers), True, above))
             elif kind == "cgroup":
                 words = set(options.split(","))
                 for names, base in bases.items():
                     if names and set(names.split(",")) <= words:
-                        hierarchies.append(Hierarchy(mount, base, _controllers(names), False))
+                        base = _below(above, base) or ""
+                        hierarchies.append(Hierarchy(mount, base, _controllers(names), False, above))
         if not all(hierarchy.unified for hierarchy in hierarchies):
             # Where v1 is mounted too, liblxc enables no controller of v2 for its containers.
             hierarchies = [
@@ -83,13 +89,17 @@ class Layout:
         return f"{self.hierarchies[0].base if self.hierarchies else ''}/{group}"
 
     def groups_of(self, root: Root, pid: int | str) -> tuple[tuple[Hierarchy, str], ...]:
-        """Returns the groups of a process, from the tops of their hierarchies; none once it has been reaped."""
+        """Returns the groups of a process, below their mount points; none once it has been reaped.
+
+        A group that is not mounted here is left out.
+        """
         lines = [line.split(":", 2) for line in (root.read(f"/proc/{pid}/cgroup") or "").splitlines()]
         return tuple(
-            (hierarchy, path)
+            (hierarchy, place or "/")
             for hierarchy in self.hierarchies
             for _, names, path in lines
             if (not names if hierarchy.unified else names and hierarchy.controllers == _controllers(names))
+            and (place := _below(hierarchy.root, path)) is not None
         )
 
     @property
@@ -130,6 +140,18 @@ class Layout:
 def _controllers(names: str) -> frozenset[str]:
     """Returns the controllers of a hierarchy of v1; none for one that has a name instead, such as systemd's."""
     return frozenset(() if names.startswith("name=") else names.split(","))
+
+
+def _below(root: str, path: str) -> str | None:
+    """Returns the place of a group below a mounted one, "" for that itself; None if it is elsewhere."""
+    return path.removeprefix(root) if path == root or path.startswith(f"{root}/") or not root else None
+
+
+def _roots(text: str) -> Iterator[tuple[str, str]]:
+    """Yields the mount points of /proc/self/mountinfo, with what of its file system is mounted, "" for all."""
+    for line in text.splitlines():
+        _, _, _, root, mount, *_ = line.split()
+        yield mount, root.rstrip("/")
 
 
 def _bases(text: str) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ import errno
 import os
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -399,15 +400,35 @@ class ProcessPlace:
         netns: path of its network namespace; None for this process'.
         cwd: its working directory; None for this process'.
         mount_ns: whether it gets a private mount namespace, so that its mounts end with it.
+        join: puts it, by its pid, into its control groups before it executes its program; None for this process'.
     """
 
     netns: str | None = None
     cwd: Path | None = None
     mount_ns: bool = False
+    join: Callable[[int], None] | None = None
 
 
 #: The namespaces and the directory of this process.
 HERE = ProcessPlace()
+#: Becomes a program once it has read a line; without pipes, the program's input is empty.
+_GATE = ("/bin/sh", "-c", 'read -r _ && exec "$@"', "sh")
+_GATE_WITHOUT_PIPES = ("/bin/sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh")
+
+
+def _open_gate(process: Process, join: Callable[[int], None], pipes: bool) -> None:
+    """Lets a process execute its program once it has joined its groups. Ends it if it cannot."""
+    assert process.stdin is not None
+    try:
+        join(process.pid)
+        with suppress(BrokenPipeError):  # it was killed: its exit code says so
+            process.stdin.write(b"\n")
+        if not pipes:
+            process.stdin.close()
+            process.stdin = None
+    except BaseException:
+        process.stop(term_s=0)
+        raise
 
 
 class Spawner:
@@ -476,6 +497,10 @@ class Spawner:
         """
         words = [str(word) for word in argv]
         command = ["unshare", "--mount", "--propagation", "private", "--", *words] if place.mount_ns else words
+        if place.join is not None:
+            if shutil.which(words[0]) is None:
+                raise not_started(words, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
+            command = [*(_GATE if pipes else _GATE_WITHOUT_PIPES), *command]
         pipe = subprocess.PIPE
         self.bound(log)
         with log.open("ab") as sink, enter_netns(place.netns), _pinned(cpus):
@@ -483,7 +508,7 @@ class Spawner:
                 popen = subprocess.Popen(
                     command,
                     bufsize=0,
-                    stdin=pipe if pipes else subprocess.DEVNULL,
+                    stdin=pipe if pipes or place.join is not None else subprocess.DEVNULL,
                     stdout=pipe if pipes else sink,
                     stderr=sink,
                     env={
@@ -499,7 +524,10 @@ class Spawner:
                 )
             except OSError as error:
                 raise not_started(words, error) from None
-        return Process.of_popen(popen, words, log)
+        process = Process.of_popen(popen, words, log)
+        if place.join is not None:
+            _open_gate(process, place.join, pipes)
+        return process
 
     def run(
         self,

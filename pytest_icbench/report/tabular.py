@@ -17,6 +17,7 @@ from pytest_icbench.model.figures import ENDS
 from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.plain import plain_ratio
+from pytest_icbench.wording import printable
 
 #: Columns before those of a result.
 LEADING = ("run", "test")
@@ -93,7 +94,10 @@ COLUMNS: tuple[str, ...] = (
 
 
 def flat(run: str, test: str, result: Result) -> dict[str, Any]:
-    """Returns a row: ``COLUMNS`` with plain values. The rate is a text (``max``, ``1000``, ``pdr:0.5%``)."""
+    """Returns a row: ``COLUMNS`` with plain values. The rate is a text (``max``, ``1000``, ``pdr:0.5%``).
+
+    Texts have no control characters, whoever has written the run.
+    """
     fields = result.flat()
     axes = result.axes
     row: dict[str, Any] = {"run": run, "test": test}
@@ -106,7 +110,8 @@ def flat(run: str, test: str, result: Result) -> dict[str, Any]:
         row[name] = value if value is None or isinstance(value, str) else json.dumps(value)
     ratio = plain_ratio(result)
     row |= dict(zip(_PLAIN_RATIO, (None,) * 3 if ratio is None else (float(ratio), ratio.low, ratio.high), strict=True))
-    return row | {name: fields.get(name) for name in COLUMNS if name not in row}
+    row |= {name: fields.get(name) for name in COLUMNS if name not in row}
+    return {name: printable(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -33,7 +33,7 @@ _DIRECTORIES = (
 _PASSING_ON = re.compile(r"vfio|iommufd|irqbypass|uio|vf$")
 _TEMPORARY = re.compile(r"^(icb|vhost_features|rte_|dpdk|ovs|lxc|snabb|vpp)")
 #: The control groups of hosts that scripts/own_host.sh made on this machine.
-_OWN_HOST = re.compile(r"/own-host\.\d+(/|$)", re.MULTILINE)
+_OWN_HOST = re.compile(r"/(own-host\.\d+)(?:/|$)", re.MULTILINE)
 
 
 def take() -> Snapshot:
@@ -80,11 +80,17 @@ def left_since(before: Snapshot, timeout_s: float = 5.0, *, but: str = "\n") -> 
 
 def elsewhere(pid: int) -> bool:
     """Whether a process is of another host on this machine. Raises OSError if it has ended."""
-    return is_on_own_host(pid) is not is_on_own_host(os.getpid())
+    return own_host(pid) != own_host(os.getpid())
 
 
-def is_on_own_host(pid: int) -> bool:
-    return _OWN_HOST.search(Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8")) is not None
+def own_host(pid: int) -> str | None:
+    """Returns the name of the host of its own on which a process is; None for this machine itself."""
+    return _named_in(Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8"))
+
+
+def _named_in(text: str) -> str | None:
+    match = _OWN_HOST.search(text)
+    return None if match is None else match[1]
 
 
 def _processes() -> dict[str, str]:
@@ -182,11 +188,11 @@ def _mounts() -> dict[str, str]:
 
 def _cgroups() -> Iterable[str]:
     """Returns groups of sessions on this host, which may be one of several on this machine."""
-    inside = is_on_own_host(os.getpid())
+    here = own_host(os.getpid())
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:
             path = f"{directory}/{name}"
-            if ("icb" in path or "lxc." in path) and (_OWN_HOST.search(path) is not None) is inside:
+            if ("icb" in path or "lxc." in path) and _named_in(path) == here:
                 yield path
 
 

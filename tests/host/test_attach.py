@@ -340,6 +340,7 @@ def reached(netns: Path, ip: str) -> Reached:
     return Reached(netns.name, str(netns), interface, ip)
 
 
+_BRIDGED = "net.bridge.bridge-nf-call-iptables=1"
 _DROP = "table {family} f {{ chain c {{ type filter hook {hook} priority 0; policy drop; }}; }}"
 
 
@@ -359,9 +360,14 @@ _DROP = "table {family} f {{ chain c {{ type filter hook {hook} priority 0; poli
             ["nft", _DROP.format(family="ip", hook="input")],
             "chain c of table ip f (policy drop) filters what attach-b receives: accept UDP from 10.79.0.1",
         ),
+        (
+            "attach-bridge",  # as Docker leaves a host
+            ["sh", "-c", f"sysctl -qw {_BRIDGED} && nft '{_DROP.format(family='ip', hook='forward')}'"],
+            "filters what /run/netns/attach-bridge routes and, by bridge-nf-call-iptables, bridges: accept",
+        ),
         ("attach-bridge", ["ip", "link", "set", "p2", "down"], "no datagram of 64 bytes passes"),
     ],
-    ids=["nothing", "mtu", "mac", "forward", "input", "down"],
+    ids=["nothing", "mtu", "mac", "forward", "input", "bridged", "down"],
 )
 def test_what_stops_packets_is_named(
     bridged: list[Reached], named_namespaces: Path, where: str, argv: list[str], sentence: str | None

@@ -183,9 +183,7 @@ def test_a_full_directory_is_its_nodes_alone(session: HostSession, container: No
     )
 
 
-@pytest.mark.parametrize("kind", ["lxc", "oci"], indirect=True)
 def test_processes_without_end_stay_within_the_bound_of_their_node(bounded: HostSession, kind: str) -> None:
-    """Not for netns: its processes join their groups after their start, and a bomb would be faster."""
     node, other = started(bounded, kind), started(bounded, kind, "b")
     spawn(bounded, node, "bomb() { bomb | bomb & }; bomb; sleep 60")
     group, most = SessionGroup.get(bounded), 0

@@ -7,6 +7,7 @@ docs/explanation/torture.md is made of this table.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -160,8 +161,14 @@ _WINDOWS = r'\357\273\277["*"]\r\nmax_duplicated = 0\r\n'
 _POINTER = "version https://git-lfs.github.com/spec/v1"
 _CONFLICT = r"<<<<<<< a\n=======\n>>>>>>> b\n"
 _TYPED = r'[tool.pytest]\nicbench_ring = 512\nicbench_switch = ["veth"]\n'
-#: Many `mkdir` and `cd`, which need no program.
-_NEST = 'cd $0 && perl -e "mkdir q(x) and chdir q(x) for 1..1500" || true'
+#: What a container does in a directory that it can write, each with a word at its end if it was done.
+_IN_DIRECTORIES = {
+    "nests 1,500 directories": 'cd $0 && perl -e "mkdir q(x) and chdir q(x) or die for 1..1500" && echo done',
+    "fills what it shares": "head -c 300M /dev/zero >$0/filling || echo done",
+    "puts links in the place of files": 'cd $0 && for f in *; do rm -r "$f"; ln -s /etc/passwd "$f"; done; echo done',
+}
+#: Appends to the standard error of each process in a container that has a file there.
+_FLOOD = "for f in /proc/[0-9]*/fd/2; do [ ! -f $f ] || { head -c 200M /dev/zero >>$f && echo done; }; done"
 _ONE_WORKER = 'exec "$@" -p xdist.plugin -n 1'
 
 #: For the harness alone: the host's clock belongs to others, too.
@@ -326,14 +333,22 @@ def _containers() -> Iterator[Fault]:
     """Yields what a container does to what it shares with the host."""
     inside = "nsenter --target $VICTIM --mount --pid --net"
     everywhere = f"{inside} find /run/icbench -depth -type d -writable -exec sh -c"  # what is made is not visited
-    for what, action in {
-        "nests 1,500 directories": f"{everywhere} '{_NEST}' {{}} ';'",
-        "fills what it shares": f"{everywhere} 'head -c 64M /dev/zero >$0/filling || true' {{}} ';'",
-        "floods its log": f"{inside} sh -c 'head -c 200M /dev/zero >/proc/1/fd/2 || true'",
-    }.items():
-        for switch in ("linux-bridge", "testpmd"):
-            victim, launch = "icbench-workload pause", _MOMENTS[1]
-            yield Fault("container", what, launch, switch, "passes", "2 passed", action, victim, "lxc")
+    actions = {what: f"{everywhere} '{action}' {{}} ';'" for what, action in _IN_DIRECTORIES.items()}
+    actions["floods its logs"] = f"{inside} sh -c '{_FLOOD}'"
+    for what, action in actions.items():
+        for switch, node in itertools.product(("linux-bridge", "testpmd"), ("lxc", "oci")):
+            done = f"({action}) 2>&1 | grep done"
+            yield Fault(
+                "container",
+                what,
+                "in a launch",
+                switch,
+                "passes",
+                "2 passed",
+                done,
+                "icbench-workload pause",
+                node,
+            )
 
 
 #: The faults by what they break.

@@ -66,13 +66,13 @@ def selected(seed: int, names: str = "", short: bool = False) -> list[Fault]:
 
 def run(chosen: Sequence[Fault], enough: Callable[[], bool], tell: Callable[[str], None]) -> Iterator[str | None]:
     """Tries faults. Yields None for each that ends as the table says, else the difference."""
-    possible = {life.switch for life in lives.lives()}
+    possible = {(life.switch, life.node) for life in lives.lives()}
     with TemporaryDirectory(prefix="torture-") as top:
         for number, fault in enumerate(chosen):
             if enough():
                 return
-            if fault.switch not in possible:
-                tell(f"{fault.name}: this host cannot run the switch")
+            if (fault.switch, fault.node) not in possible:
+                tell(f"{fault.name}: this host cannot run the switch in such a node")
                 continue
             directory = Path(top) / f"f{number}"
             directory.mkdir()

@@ -21,8 +21,10 @@ _strangers: set[str] = set()
 #: Settings of the kernel that sessions change, where the thing that they are about stays.
 _SYSCTLS = ("net/ipv6/conf", "vm/nr_hugepages", "vm/overcommit_memory", "kernel/sched_rt_runtime_us")
 _OF_IPV6 = ("disable_ipv6", "accept_ra", "autoconf")
-#: Files of tests beside, and of DPDK programs beside, which have a prefix of their own.
-_OTHERS = re.compile(r"/tmp/icbench-|(/var)?/run/dpdk/(?!rte\b|icb)")
+#: Files of tests beside, of DPDK programs beside, which have a prefix of their own, and of a VPP beside: that of a
+#: session has a /dev/shm of its own.
+_OTHERS = re.compile(r"/tmp/icbench-|(/var)?/run/dpdk/(?!rte\b|icb)|/dev/shm/(global_vm|vpe-api)\b")
+_NEW_PROCESS = re.compile(r"process (\d+) is new \((.*)\)")
 _OURS = re.compile(r"/run/icbench/|\bicb?[a-z0-9]{6}|/run/vpp|/var/run/openvswitch")
 
 
@@ -60,12 +62,23 @@ def _is_of_others(line: str) -> bool:
     """Whether a difference has the name of another's session, or is about what all sessions of a machine share."""
     named = any(stranger in line for stranger in _strangers)
     # What was there before a session of ours began is somebody's who has ended since.
-    ended = line.endswith(" is gone") and _OF_A_SESSION.search(line) is not None
-    apart = snapshot.is_on_own_host(os.getpid())
+    passing = line.startswith(("process ", "namespace ")) or _OF_A_SESSION.search(line) is not None
+    ended = line.endswith(" is gone") and passing
+    apart = snapshot.own_host(os.getpid()) is not None
     shared = line.startswith("huge pages ") or "/vm/nr_hugepages" in line
     # Mounts of the machine come and go on a host of its own, too.
     passed_on = apart and line.startswith(("mount /run/netns/icb", "mount /run/icbench/"))
-    return named or ended or passed_on or (shared and (bool(_strangers) or apart))
+    return named or ended or passed_on or _is_unmarked(line) or (shared and (bool(_strangers) or apart))
+
+
+def _is_unmarked(line: str) -> bool:
+    """Whether a difference is a process without the mark of a session. A monitor's title hides its mark."""
+    if (match := _NEW_PROCESS.match(line)) is None or "lxc monitor" in match[2]:
+        return False
+    try:
+        return b"ICBENCH_SESSION=" not in Path(f"/proc/{match[1]}/environ").read_bytes()
+    except OSError:
+        return False
 
 
 def _sessions_of_others() -> set[str]:

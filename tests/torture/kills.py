@@ -51,15 +51,19 @@ class Kill:
 
 
 def planned(count: int, kinds: int, seed: int) -> list[Kill]:
-    """Returns the kills: all lives in turn, moments over the whole life in equal parts, each drawn within its part."""
+    """Returns the kills: all lives in turn, moments over the whole life in equal parts, each drawn within its part.
+
+    The seed draws the order of the lives, too: short parts with different seeds reach all of them.
+    """
     chance = random.Random(seed)
-    parts = list(range(count))
+    parts, order = list(range(count)), list(range(kinds))
     chance.shuffle(parts)
+    chance.shuffle(order)
     kills = []
     for number in range(count):
         share = (parts[number] + chance.random()) / count
         recovery_s = chance.random() * _RECOVERY_S if number % _EVERY == _EVERY - 1 else None
-        kills.append(Kill(number, number % kinds, share, recovery_s))
+        kills.append(Kill(number, order[number % kinds], share, recovery_s))
     return kills
 
 

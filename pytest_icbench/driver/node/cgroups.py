@@ -65,10 +65,14 @@ class SessionGroup:
             enabled = (self.root.read(f"{top}/cgroup.subtree_control") or "").split()
             session.journal.record("subtree_control", path=f"{top}/cgroup.subtree_control", enabled=enabled)
         session.journal.record("cgroup", name=self.name)
-        memory = "max" if self.layout.unified else "limit_in_bytes", str(session.node_memory_mib * 2**20)
-        wanted = {"memory": memory, "pids": ("max", str(session.node_pids))}
+        items = {"memory": "max" if self.layout.unified else "limit_in_bytes", "pids": "max"}
+        wanted = {"memory": session.node_memory_mib * 2**20, "pids": session.node_pids}
         #: The bounds of every node: item and value by controller. A host without a controller sets none by it.
-        self.bounds = {name: bound for name, bound in wanted.items() if bound[1] != "0" and self._has(name)}
+        self.bounds = {
+            name: (item, str(min([wanted[name], *self._own_bounds(name, item)])))
+            for name, item in items.items()
+            if wanted[name] and self._has(name)
+        }
 
     @classmethod
     def get(cls, session: HostSession) -> SessionGroup:
@@ -90,6 +94,16 @@ class SessionGroup:
     def astray(self) -> bool:
         """Whether the weight does not apply to a node, because its engine has placed it outside this group (v2)."""
         return self.layout.unified and any(not group.startswith(f"{self.name}/") for group in self._placed.values())
+
+    def _own_bounds(self, controller: str, item: str) -> Iterator[int]:
+        """Yields the bounds of the groups of this process, which its nodes leave: a CI job's, or a service's."""
+        hierarchy = self.layout.holding(controller)
+        own = dict(self.layout.groups_of(self.root, "self"))
+        if hierarchy is not None and hierarchy in own:
+            for group in (Path(own[hierarchy]), *Path(own[hierarchy]).parents):
+                text = self.root.read(f"{hierarchy.mount}{group}/{controller}.{item}") or ""
+                if text.strip().isdigit():  # else "max"
+                    yield int(text)
 
     def _has(self, controller: str) -> bool:
         """Whether groups of the session can have a controller; in v2 it is enabled for them."""

@@ -314,7 +314,13 @@ class LxcNode(ContainerNode):
         load()
         if os.geteuid() != 0:
             raise Unsupported("LXC containers need root: run pytest as root")
-        if Layout.read(session.root).holding("cpuset") is None:
+        cpuset = Layout.read(session.root).holding("cpuset")
+        if cpuset is not None and cpuset.root:
+            raise Unsupported(
+                f"liblxc looks for {cpuset.root} below {cpuset.mount}, where only that group is mounted: run this"
+                " container with --cgroupns private, or use --icbench-node netns"
+            )
+        if cpuset is None:
             raise Unsupported(
                 "LXC containers need the cgroup controller cpuset below /sys/fs/cgroup: mount it, or use --icbench-node"
                 " netns"

@@ -83,11 +83,14 @@ class NetnsNode:
 
     def _begin(self, argv: Sequence[str], cpus: Sequence[int], log: Path, *, pipes: bool) -> Process:
         """Starts a process in the namespace and in the node's cgroups. Raises ProvisionError."""
-        process = self._session.spawner.start(argv, log=log, cpus=cpus, place=ProcessPlace(self._netns), pipes=pipes)
+        place = ProcessPlace(self._netns, join=self._join)
+        process = self._session.spawner.start(argv, log=log, cpus=cpus, place=place, pipes=pipes)
         self._processes.append(process)
-        self._group.join(self.spec.name, process.pid)
-        self._group.share_cpu(process.pid, self.spec.name)
         return process
+
+    def _join(self, pid: int) -> None:
+        self._group.join(self.spec.name, pid)
+        self._group.share_cpu(pid, self.spec.name)
 
     def spawn(self, argv: Sequence[str], *, cpus: Sequence[int], log: Path) -> Process:
         """Raises ProvisionError if the node is not running."""

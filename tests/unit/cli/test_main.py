@@ -70,7 +70,7 @@ def test_recover_needs_root(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert "needs root" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("argv", [["nonsense"], ["scenarios"], ["doctor", "--what"]])
+@pytest.mark.parametrize("argv", [["nonsense"], ["scenarios"], ["doctor", "--what"], ["doctor", "--switch=--"]])
 def test_usage(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main.main(argv)

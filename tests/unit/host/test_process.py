@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.errors import ProvisionError
+from pytest_icbench.errors import NotStarted, ProvisionError
 from pytest_icbench.host import answers
 from pytest_icbench.host.process import Process, ProcessPlace, Spawner, run
 
@@ -60,6 +60,51 @@ def test_without_pipes_all_goes_to_the_log(spawner: Spawner, log: Path) -> None:
     process = spawner.start(["sh", "-c", "cat; echo out; echo err >&2"], log=log)
     assert process.wait(5) == 0
     assert sorted(log.read_text().split()) == ["err", "out"]
+
+
+@pytest.mark.parametrize("pipes", [True, False])
+def test_a_program_begins_once_it_has_joined_its_groups(
+    spawner: Spawner, log: Path, tmp_path: Path, pipes: bool
+) -> None:
+    def join(pid: int) -> None:
+        time.sleep(0.1)
+        (tmp_path / "joined").write_text(str(pid))
+
+    script = f"echo $$ $(cat {tmp_path}/joined) $(cat) >&2; exit 3"
+    process = spawner.start(["sh", "-c", script], log=log, place=ProcessPlace(join=join), pipes=pipes)
+    if process.stdin is not None:
+        process.stdin.write(b"given")
+        process.stdin.close()
+    assert (process.stdin is not None) is pipes
+    assert process.wait(5) == 3
+    assert log.read_text().split() == [str(process.pid)] * 2 + ["given"] * pipes
+
+
+def test_a_program_that_cannot_join_its_groups_never_begins(spawner: Spawner, log: Path, tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    def refuse(pid: int) -> None:
+        pids.append(pid)
+        raise ProvisionError("no such group")
+
+    with pytest.raises(ProvisionError, match="no such group"):
+        spawner.start(["touch", str(tmp_path / "begun")], log=log, place=ProcessPlace(join=refuse))
+    assert not alive(*pids)
+    assert not (tmp_path / "begun").exists()
+
+
+def test_a_program_that_is_killed_before_it_begins_has_the_signal_as_its_end(spawner: Spawner, log: Path) -> None:
+    def kill(pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    process = spawner.start(["true"], log=log, place=ProcessPlace(join=kill))
+    assert process.wait(5) == -signal.SIGKILL
+
+
+def test_a_program_that_is_missing_is_named_before_its_groups_are_joined(spawner: Spawner, log: Path) -> None:
+    with pytest.raises(NotStarted, match="no-such-program cannot be started"):
+        spawner.start(["no-such-program"], log=log, place=ProcessPlace(join=lambda pid: pytest.fail(f"{pid} joined")))
 
 
 def test_the_signal_that_ended_it(spawner: Spawner, log: Path) -> None:

@@ -52,3 +52,10 @@ def test_a_refusal_has_the_remedy_of_its_kind() -> None:
 
     assert rights.remedy_of(errno.EPERM, "modprobe veth") == rights.REMEDY
     assert rights.remedy_of(errno.EOPNOTSUPP, "modprobe veth") == "modprobe veth"
+
+
+def test_root_of_a_user_namespace_is_not_root_of_the_host() -> None:
+    script = "from pytest_icbench.host import rights, root; print(rights.is_initial_user_namespace(root.Root()))"
+    for within, expected in ((["unshare", "--user", "--map-root-user"], "False"), ([], "True")):
+        done = subprocess.run([*within, sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == expected

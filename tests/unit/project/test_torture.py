@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.model.attach_target import ATTACH
 from tests.host import snapshot
 from tests.torture import fuzz, host, kills, lives, page
@@ -49,7 +50,8 @@ def test_moments_are_drawn_from_the_whole_life_and_over_all_lives(count: int, ki
     assert kills == planned(count, kinds, 7)
     shares = sorted(kill.share for kill in kills)
     assert all(place / count <= share < (place + 1) / count for place, share in enumerate(shares))
-    assert {kill.life for kill in kills} == set(range(min(count, kinds)))
+    assert len({kill.life for kill in kills}) == min(count, kinds)
+    assert {kill.life for kill in kills} <= set(range(kinds))
     assert len([kill for kill in kills if kill.recovery_s is not None]) == count // 4
 
 
@@ -150,7 +152,7 @@ def test_what_others_do_meanwhile_is_named_and_not_counted(monkeypatch: pytest.M
     }
     monkeypatch.setattr(host, "take", lambda: after)
     monkeypatch.setattr(host, "NOT_COUNTED", {})
-    monkeypatch.setattr(snapshot, "is_on_own_host", lambda pid: False)
+    monkeypatch.setattr(snapshot, "own_host", lambda pid: None)
     monkeypatch.setattr(host, "_strangers", set())
     assert host.left_since(before, 0) == [
         "mount /run/netns/icbbbbbbb-br is new",
@@ -161,3 +163,32 @@ def test_what_others_do_meanwhile_is_named_and_not_counted(monkeypatch: pytest.M
     monkeypatch.setattr(host, "_strangers", {"bbbbbb"})
     assert host.left_since(before, 0) == ["mount /x is new"]
     assert len(host.NOT_COUNTED) == 4
+
+
+def test_what_was_there_before_and_what_has_no_mark_is_somebodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program of a switch runs beside, which a test of somebody else has started."""
+    ours = {**os.environ, "ICBENCH_SESSION": "aaaaaa"}
+    with (
+        subprocess.Popen(["sleep", "60"], env=ours) as marked,
+        subprocess.Popen(["sleep", "60"]) as unmarked,
+    ):
+        wait_until(lambda: all(Path(f"/proc/{p.pid}/comm").read_text() == "sleep\n" for p in (marked, unmarked)), 5)
+        before = {"process": {"7": "vpp"}, "namespace": {"mnt:[1]": ""}, "file": {"/run/vpp": ""}}
+        now = {str(marked.pid): "vpp", str(unmarked.pid): "vpp", "8": "[lxc monitor] x"}
+        monkeypatch.setattr(host, "take", lambda: {"process": now, "namespace": {}, "file": {}})
+        monkeypatch.setattr(host, "NOT_COUNTED", {})
+        left = host.left_since(before, 0)
+        marked.kill()
+        unmarked.kill()
+    assert sorted(left) == sorted(
+        [f"process {marked.pid} is new (vpp)", "process 8 is new ([lxc monitor] x)", "file /run/vpp is gone"]
+    )
+    assert len(host.NOT_COUNTED) == 3
+
+
+def test_groups_of_another_host_on_this_machine_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = ["icbaaaaaa", "own-host.7/icbbbbbbb", "own-host.8/icbcccccc"]
+    monkeypatch.setattr(os, "walk", lambda top: [(top, groups, [])])
+    for here, group in ((None, groups[0]), ("own-host.7", groups[1])):
+        monkeypatch.setattr(snapshot, "own_host", lambda pid, here=here: here)
+        assert list(snapshot._cgroups()) == [f"/sys/fs/cgroup/{group}"]

@@ -93,7 +93,8 @@ def test_every_report_shows_it() -> None:
     for item in results:
         page.add("t", item)
     assert page_data(page).count(f"0.25 (0.205 to 0.306) {WORDS}") == 2  # in its line and among its facts
-    row = flat("r", "t", with_plain(results)[1])
+    row = flat("r", "t\x1b[31m", with_plain(results)[1])
+    assert (row["run"], row["test"]) == ("r", "t?[31m")
     assert (row["function"], row["ratio_to_plain"], row["app"]) == ("nat", 0.25, None)
     assert set(row) == set(COLUMNS)
     assert set(COLUMNS) >= AXES, "cases that differ have rows that differ"

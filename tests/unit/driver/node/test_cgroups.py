@@ -101,6 +101,35 @@ def test_v2_beside_v1_has_none_of_its_controllers(tmp_path: Path) -> None:
     assert layout.holding("memory") is None
 
 
+#: A privileged container of Docker: of each hierarchy of v1 its own group is mounted.
+CONTAINER = {
+    "proc/self/mounts": """\
+tmpfs /sys/fs/cgroup tmpfs rw,mode=755 0 0
+cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0
+cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0
+""",
+    "proc/self/mountinfo": """\
+60 59 0:40 / /sys/fs/cgroup rw,nosuid - tmpfs tmpfs rw,mode=755
+61 60 0:41 /docker/0a1b /sys/fs/cgroup/pids rw,nosuid - cgroup cgroup rw,pids
+62 60 0:42 /docker/0a1b /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct
+""",
+    "proc/1/cgroup": "2:pids:/docker/0a1b\n1:cpu,cpuacct:/docker/0a1b\n",
+    "proc/7/cgroup": "2:pids:/docker/0a1b/icbx/node\n1:cpu,cpuacct:/docker/0a1b\n",
+    "proc/8/cgroup": "2:pids:/docker/0a1bc\n1:cpu,cpuacct:/\n",
+}
+
+
+def test_in_a_container_groups_are_made_below_what_is_mounted_of_them(tmp_path: Path) -> None:
+    root = host(tmp_path, CONTAINER)
+    layout = Layout.read(root)
+    assert [hierarchy.path("g") for hierarchy in layout.hierarchies] == [
+        "/sys/fs/cgroup/pids/g",
+        "/sys/fs/cgroup/cpu,cpuacct/g",
+    ]
+    assert [path for _, path in layout.groups_of(root, 7)] == ["/icbx/node", "/"]
+    assert layout.groups_of(root, 8) == ()
+
+
 def test_groups_are_made_below_that_of_pid_1(tmp_path: Path) -> None:
     layout = Layout.read(host(tmp_path, NESTED))
     cpu = layout.holding("cpu")
@@ -215,6 +244,35 @@ def test_a_node_is_bounded_by_the_controllers_that_its_host_has(
     found = settings(host(tmp_path, BOUNDED[name]))
     bounds = {key: value for key, value in found.items() if ".memory." in key or ".pids." in key}
     assert bounds == {key: [value] for key, value in ((memory, str(512 << 20)), (pids, "99")) if key}
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        (
+            "v2",
+            {
+                "proc/self/cgroup": "0::/ci/job\n",
+                "sys/fs/cgroup/ci/memory.max": "1048576\n",
+                "sys/fs/cgroup/ci/pids.max": "max\n",
+                "sys/fs/cgroup/ci/job/memory.max": "max\n",
+                "sys/fs/cgroup/ci/job/pids.max": "12\n",
+            },
+        ),
+        (
+            "v1",
+            {
+                "proc/self/cgroup": "2:pids:/ci/job\n1:memory:/ci\n",
+                "sys/fs/cgroup/memory/ci/memory.limit_in_bytes": "1048576\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+                "sys/fs/cgroup/pids/ci/pids.max": "12\n",
+            },
+        ),
+    ],
+)
+def test_no_node_may_take_more_than_the_groups_of_pytest(tmp_path: Path, name: str, files: Mapping[str, str]) -> None:
+    bounds = session_group(host(tmp_path, {**BOUNDED[name], **files})).bounds
+    assert [value for _, value in bounds.values()] == ["1048576", "12"]
 
 
 def test_a_node_without_a_runtime_has_its_bounds_in_its_groups(tmp_path: Path) -> None:
