@@ -37,12 +37,16 @@ NETDEV_APIS = ("af_packet", "af_xdp")
 APPLICATION_API = "udp-mmsg"
 APIS = (*SOCKET_APIS, "dpdk", *NETDEV_APIS)
 
+#: Ways in which a switch's workers learn of frames: they look all the time, are woken, or either, by the load.
+POLLING = "polling"
+RX_MODES = (POLLING, "interrupt", "adaptive")
+
 #: Keys of a case's mode and candidate in files; a result's treatment has the candidate under the same key.
 MODE_KEY, CANDIDATE_KEY = "mode", "candidate"
 _KEYS = {"mode": MODE_KEY, "candidate": CANDIDATE_KEY}
 _NAMES = {key: name for name, key in _KEYS.items()}
 #: Axes without a key where they are None.
-_RARE = ("function", "cpu_share", "cpu_quota", "noisy_neighbour", "isolation")
+_RARE = ("rx_mode", "function", "cpu_share", "cpu_quota", "noisy_neighbour", "isolation")
 
 
 class Choices(Protocol):
@@ -69,6 +73,7 @@ class Case:
             the base.
         api: API technique of the endpoints, one of ``APIS``; None for a switch with a single natural one.
         switch_cores: worker cores of the switch; None for its natural number.
+        rx_mode: how its workers learn of frames, one of ``RX_MODES``; None for its natural way.
         load: what puts load on the path.
         pairs: sender-receiver pairs, at least 1.
         function: the network function between the ends of each pair (``nat+acl10``); None for none. Different ones
@@ -88,6 +93,7 @@ class Case:
     port: str | None = None
     mode: str | None = None
     switch_cores: int | None = None
+    rx_mode: str | None = None
     api: str | None = None
     blocking: bool = False
     check_payload: bool = False
@@ -126,7 +132,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """The id: ``switch[+port][:mode][:candidate][-cN][-via:function][-xN]-api…-64B-b32-1vs1-Rmax``.
+        """The id: ``switch[+port][:mode][:candidate][-cN][-rx:mode][-via:function][-xN]-api…-64B-b32-1vs1-Rmax``.
 
         The function is followed by ``-share70:30`` and ``-cap50:50``, and by ``-beside:stream:2`` and ``-cat:11.1`` for
         a noisy neighbour; ``-api`` by ``-blocking`` and ``-touch``.
@@ -137,6 +143,7 @@ class Case:
         parts = [self._path_part]
         for prefix, value in (
             ("c", self.switch_cores),
+            ("rx:", self.rx_mode),
             ("via:", self.function),
             ("x", self.chain if self.chain > 1 else None),
             ("share", self.cpu_share),
@@ -260,6 +267,7 @@ class Case:
             self.candidate or "",
             self.port or "",
             self.switch_cores or 0,
+            self.rx_mode or "",
             self.function or "",
             self.chain,
             self.new_flows,
@@ -345,6 +353,7 @@ class _Axes:
     port: str | None
     mode: str | None
     switch_cores: int | None
+    rx_mode: str | None
     api: str | None
     blocking: bool
     check_payload: bool

@@ -40,6 +40,7 @@ _AXES = (
     "pairs",
     "rate",
     "switch_cores",
+    "rx_mode",
     "api",
     "blocking",
     "check_payload",

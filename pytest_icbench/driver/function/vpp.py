@@ -283,4 +283,4 @@ def _interface(client: vpp_client.VppClient, port: Endpoint, number: int, mac: s
         return interfaces.create_kernel_interface(client, port.interface, plugin, needed, mac)
     if not isinstance(port, Memif):
         raise ProvisionError("VPP's functions need kernel interfaces or memifs")
-    return interfaces.create_memif(client, port.socket, number, serves=port.serves, mac=mac)
+    return interfaces.create_memif(client, port.socket, number, serves=port.serves, hw_addr=mac)
