@@ -119,6 +119,7 @@ class VppFunction(RouterFunction, ProcessFunction):
     name = "vpp"
     word = "vpp"
     ports = (VETH, MEMIF)
+    chains = True
     polls = True  # its thread waits for frames, but does all the work
     help = (
         "parts joined by +, each once: route, nat, tableN with it (sessions, 1k to 500k), aclN (rules, to 10000) with"
