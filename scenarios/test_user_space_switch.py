@@ -24,7 +24,7 @@ def test_flat_out(icbench: Icbench) -> None:
     switch="vpp", port=["memif", "memif-client"], rx_mode=["polling", "interrupt", "adaptive"], protocol="quick"
 )
 def test_rx_modes(icbench: Icbench) -> None:
-    """What do workers forward that poll, that sleep until an interrupt, and that do either, and how often are they woken?"""
+    """What do workers forward that poll, sleep until an interrupt, or do either, and how often are they woken?"""
     icbench.gate(icbench.throughput())
 
 
