@@ -90,9 +90,7 @@ def test_segments_and_checksums_are_left_to_the_switch_where_asked(session: Any,
 
 
 def test_a_port_without_offloads_is_named_before_anything_starts(session: Any, links: Links) -> None:
-    with pytest.raises(
-        ProvisionError, match="ovs's port afxdp has none: take --icbench-port tap or afpacket"
-    ):
+    with pytest.raises(ProvisionError, match="ovs's port afxdp has none: take --icbench-port tap or afpacket"):
         start(session, port="afxdp", config={"offloads": {"tso": "true"}})
     assert session.spawner.started == []
 
