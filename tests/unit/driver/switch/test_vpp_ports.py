@@ -284,9 +284,9 @@ def test_queues_are_in_the_rx_mode_that_was_asked_for(
     switch, _ = start(session, port="memif", rx_mode=asked)
     switch.prepare_traffic()
     assert client.rx_modes == {1: number, 2: number}
+    # Of workers that poll only idle rounds tell the load, and this one had none.
     busy = switch.busy()
-    assert busy is not None
-    assert (busy.wakeups is None) == (asked is None)
+    assert (None if busy is None else busy.wakeups) == (None if asked is None else 0)
 
 
 def test_an_rx_mode_that_vpp_does_not_keep_is_no_measurement(session: Any, client: Client) -> None:
