@@ -20,6 +20,18 @@ def test_applications(icbench: Icbench) -> None:
     icbench.gate(icbench.measure())
 
 
+@pytest.mark.icbench(
+    switch=["ovs", "vpp"],
+    port=["tap", "afpacket"],
+    app=["redis", "nginx", "iperf3"],
+    protocol="quick",
+    duration=0.5,
+)
+def test_over_user_space(icbench: Icbench) -> None:
+    """The same through a switch in user space; with a candidate, also with segments and checksums left to it."""
+    icbench.gate(icbench.measure())
+
+
 @pytest.mark.published
 @pytest.mark.icbench(
     switch="all",

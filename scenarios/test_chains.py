@@ -71,6 +71,19 @@ def test_in_short(icbench: Icbench) -> None:
 
 
 @pytest.mark.icbench(
+    switch=["vpp", "direct"],
+    port="memif",
+    functions=["vpp+route", "wire"],
+    chain=[1, 2, 3],
+    packet_size=64,
+    protocol="quick",
+)
+def test_memif_chain(icbench: Icbench) -> None:
+    """VPPs in containers in a row, and forwarders in their place, over memifs of a VPP between them and without it."""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
     dimension="latency",
     switch="veth",
     functions="acl10",

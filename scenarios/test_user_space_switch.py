@@ -20,6 +20,27 @@ def test_flat_out(icbench: Icbench) -> None:
     icbench.gate(icbench.throughput())
 
 
+@pytest.mark.icbench(
+    switch="vpp", port=["memif", "memif-client"], rx_mode=["polling", "interrupt", "adaptive"], protocol="quick"
+)
+def test_rx_modes(icbench: Icbench) -> None:
+    """What do workers forward that poll, sleep until an interrupt, or do either, and how often are they woken?"""
+    icbench.gate(icbench.throughput())
+
+
+@pytest.mark.icbench(
+    dimension="latency",
+    switch="vpp",
+    port="memif",
+    rx_mode=["polling", "interrupt", "adaptive"],
+    rate=["1k", "100k"],
+    protocol="quick",
+)
+def test_round_trip_by_rx_mode(icbench: Icbench) -> None:
+    """How long do frames take there and back over workers that poll or sleep?"""
+    icbench.gate(icbench.latency())
+
+
 @pytest.mark.published
 @pytest.mark.icbench(switch=SWITCHES, packet_size=64, rate="1M..1M..16M")
 def test_received_against_offered(icbench: Icbench) -> None:

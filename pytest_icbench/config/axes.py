@@ -296,6 +296,14 @@ def _routes_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
 
 def _switch(case: Case) -> str:
     return case.switch if case.mode is None else f"{case.switch}:{case.mode}"
+def _rx_mode_misfit(case: Case, cls: type[SwitchTraits], _api: str) -> str | None:
+    """Returns why a switch's workers cannot learn of frames in the case's way, or None."""
+    port = case.resolved_port(cls)
+    has = cls.rx_modes(port)
+    if case.rx_mode is None or case.rx_mode in has:
+        return None
+    choice = alternatives(has) if has else "no choice"
+    return f"{case.switch}'s port {port} has {choice}, not rx mode {case.rx_mode}: leave --icbench-rx-mode out"
 
 
 def explain_burst(burst: int, ring: int) -> str:
@@ -416,6 +424,13 @@ class Axes:
         "SPEC",
         "replace the numbers of worker cores; left out for switches that have no choice",
         values.numbers("worker cores", 1, MAX_CORES),
+    )
+    rx_mode: tuple[str, ...] | None = axis(
+        "LIST",
+        "replace the ways in which the switch's workers learn of frames: polling, interrupt, adaptive; skipped where"
+        " the switch has no such choice",
+        values.rx_modes,
+        misfit=_rx_mode_misfit,
     )
     api: tuple[str, ...] | None = axis(
         "LIST",

@@ -25,7 +25,7 @@ from pytest_icbench.config.switches import (
     resolve_switches,
 )
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import APPLICATION_API, SOCKET_APIS, Case, Dimension
+from pytest_icbench.model.case import APPLICATION_API, POLLING, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.cpu_allocation import percents, side_by_side
 from pytest_icbench.model.headers import UDP6
 from pytest_icbench.model.load import Application, Frames, Startup
@@ -339,8 +339,7 @@ class _Expansion:
                 remote=remote,
                 **path,
             )
-            # A candidate is measured side by side with its base, so the base needs no separate test.
-            yield from _replace_by_candidates(set_active(case, clients, self.where), self.options)
+            yield from self._versions(set_active(case, clients, self.where), cls)
 
     def _is_given(self, *names: str) -> bool:
         """Whether the marker or the user gives one of these axes."""
@@ -384,7 +383,15 @@ class _Expansion:
                 api=None if cls.default_apis == (api,) else api,
                 remote=remote,
             )
-            yield from _replace_by_candidates(case, self.options)
+            yield from self._versions(case, cls)
+
+    def _versions(self, case: Case, cls: type[SwitchTraits]) -> Iterator[Case]:
+        """Yields a case in each rx mode, or those of the candidates, with which the base is measured side by side."""
+        port = case.resolved_port(cls)
+        natural = next(iter(cls.rx_modes(port)), POLLING)
+        for asked in self.axes.rx_mode or (natural,):
+            rx_mode = None if asked == natural else asked
+            yield from _replace_by_candidates(replace(case, rx_mode=rx_mode), self.options)
 
 
 def set_active(case: Case, active: int | None, where: str) -> Case:

@@ -100,6 +100,16 @@ def apis(text: str, where: str) -> tuple[str, ...]:
     return words
 
 
+def rx_modes(text: str, where: str) -> tuple[str, ...]:
+    """Parses ways in which a switch's workers learn of frames. Raises UsageError."""
+    from pytest_icbench.model.case import RX_MODES
+
+    words = parse_words(text, where)
+    for word in words:
+        one_of(*RX_MODES)(word, where)
+    return words
+
+
 def one_of(*choices: str) -> Callable[[str, str], str]:
     """Returns a parser for one word out of ``choices``."""
 

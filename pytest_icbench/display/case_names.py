@@ -199,6 +199,8 @@ def path_of(result: Result) -> str:
         parts[0] += f":{point.mode_label}"
     if point.switch_cores is not None:
         parts.append(f"c{point.switch_cores}")
+    if point.rx_mode is not None:
+        parts.append(f"rx:{point.rx_mode}")
     if point.function is not None:
         parts.append(f"via:{point.function}" + (f"-x{point.chain}" if point.chain > 1 else ""))
     parts += [

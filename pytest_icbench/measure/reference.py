@@ -46,4 +46,5 @@ def reference_case(case: Case, port: str | None, *, family: str) -> Case | None:
     api = case.api
     kernel = api in SOCKET_APIS or api in NETDEV_APIS or (api is None and family == "kernel")
     link = REFERENCE_LINKS["kernel" if kernel else "dpdk"]
-    return replace(case, switch=link, port=None if kernel else port, mode=None, candidate=None, switch_cores=None)
+    way = replace(case, mode=None, candidate=None, switch_cores=None, rx_mode=None)
+    return replace(way, switch=link, port=None if kernel else port)

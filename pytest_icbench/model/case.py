@@ -40,12 +40,16 @@ APPLICATION_API = "udp-mmsg"
 TAP_API = "tap"
 APIS = (*SOCKET_APIS, TAP_API, "dpdk", *NETDEV_APIS)
 
+#: Ways in which a switch's workers learn of frames: they look all the time, are woken, or either, by the load.
+POLLING = "polling"
+RX_MODES = (POLLING, "interrupt", "adaptive")
+
 #: Keys of a case's mode and candidate in files; a result's treatment has the candidate under the same key.
 MODE_KEY, CANDIDATE_KEY = "mode", "candidate"
 _KEYS = {"mode": MODE_KEY, "candidate": CANDIDATE_KEY}
 _NAMES = {key: name for name, key in _KEYS.items()}
 #: Axes without a key where they are None.
-_RARE = ("wait", "function", "cpu_share", "cpu_quota", "noisy_neighbour", "isolation")
+_RARE = ("wait", "rx_mode", "function", "cpu_share", "cpu_quota", "noisy_neighbour", "isolation")
 
 
 class Choices(Protocol):
@@ -72,6 +76,7 @@ class Case:
             the base.
         api: API technique of the endpoints, one of ``APIS``; None for a switch with a single natural one.
         switch_cores: worker cores of the switch; None for its natural number.
+        rx_mode: how its workers learn of frames, one of ``RX_MODES``; None for its natural way.
         load: what puts load on the path.
         pairs: sender-receiver pairs, at least 1.
         wait: how endpoints learn of frames, one of ``WAITS``; None: they poll.
@@ -92,6 +97,7 @@ class Case:
     port: str | None = None
     mode: str | None = None
     switch_cores: int | None = None
+    rx_mode: str | None = None
     api: str | None = None
     blocking: bool = False
     check_payload: bool = False
@@ -131,7 +137,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """The id: ``switch[+port][:mode][:candidate][-cN][-via:function][-xN]-api…-64B-b32-1vs1-Rmax``.
+        """The id: ``switch[+port][:mode][:candidate][-cN][-rx:mode][-via:function][-xN]-api…-64B-b32-1vs1-Rmax``.
 
         The function is followed by ``-share70:30`` and ``-cap50:50``, and by ``-beside:stream:2`` and ``-cat:11.1`` for
         a noisy neighbour; ``-api`` by ``-blocking``, ``-interrupt`` or ``-adaptive``, and ``-touch``.
@@ -142,6 +148,7 @@ class Case:
         parts = [self._path_part]
         for prefix, value in (
             ("c", self.switch_cores),
+            ("rx:", self.rx_mode),
             ("via:", self.function),
             ("x", self.chain if self.chain > 1 else None),
             ("share", self.cpu_share),
@@ -310,6 +317,7 @@ class Case:
             self.candidate or "",
             self.port or "",
             self.switch_cores or 0,
+            self.rx_mode or "",
             self.function or "",
             self.chain,
             self.new_flows,
@@ -400,6 +408,7 @@ class _Axes:
     port: str | None
     mode: str | None
     switch_cores: int | None
+    rx_mode: str | None
     api: str | None
     blocking: bool
     check_payload: bool

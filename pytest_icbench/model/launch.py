@@ -281,6 +281,7 @@ class Launch:
         pdv: histogram of delay variation where there are several pairs, else null.
         busy_share: busy share of the switch's workers, 0 to 1, or null.
         cycles_per_packet, vectors_per_call, frames_by_core: of the switch, or null.
+        wakeups_per_s: how often workers of the switch that sleep were woken; null for those that poll, or not known.
         hardware, switch_counters, chains, generator_bound: as in a result.
         tsc_hz: cycles per second.
         endpoints: list, how evenly each process had its CPU; empty in older results.
@@ -332,6 +333,7 @@ class Launch:
     hardware: dict[str, Any] = field(default_factory=dict)
     vectors_per_call: float | None = None
     frames_by_core: dict[str, int] | None = None
+    wakeups_per_s: float | None = None
     tsc_hz: int | None = None
     endpoints: tuple[EndpointWork, ...] = ()
     invalid: str | None = None

@@ -53,6 +53,7 @@ class RigSpec:
         env: variables of the switch's environment.
         sysctl: kernel options that hold while the rig runs.
         image: root directory of the nodes' programs and libraries; None: this host's.
+        ring: descriptors of an endpoint's ring.
     """
 
     name: str
@@ -67,6 +68,7 @@ class RigSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     sysctl: Mapping[str, str] = field(default_factory=dict)
     image: str | None = None
+    ring: int = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ class Busy:
         busy_ns: time instead of cycles, for a switch without workers of its own (the kernel's).
         workers: number of threads that poll all the time; with it the busy share follows from ``busy_cycles`` alone.
         far: work of the other host's switch, for a path over two hosts.
+        wakeups: times that workers slept, and were woken; None for workers that poll, or where it is not known.
         frames: frames that each worker took in, by its CPU; None where that is not reported.
     """
 
@@ -60,6 +61,7 @@ class Busy:
     busy_ns: int | None = None
     workers: int = 0
     far: Busy | None = None
+    wakeups: int | None = None
     frames: dict[str, int] | None = None
 
 

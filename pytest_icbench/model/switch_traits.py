@@ -99,6 +99,11 @@ class SwitchTraits(Protocol):
         return cls.apis
 
     @classmethod
+    def rx_modes(cls, port: str) -> tuple[str, ...]:  # noqa: ARG003 - as drivers override it
+        """Returns the ways of ``model.case.RX_MODES`` that its workers have on a port kind; none without a choice."""
+        return ()
+
+    @classmethod
     def is_kernel_port(cls, port: str) -> bool:
         """Whether the nodes on a port kind have an interface of the kernel, as sockets use it."""
         return any(api in SOCKET_APIS for api in cls.port_apis(port))

@@ -187,6 +187,7 @@ def _on_the_load(result: Result) -> Iterator[Note]:
         remarks.side_by_side(result),
         remarks.noisy_neighbour_effect(result),
         remarks.load_changes(result),
+        remarks.wakeups(result),
         *kind_of(result).remarks(result),
         remarks.describe_losses(result, remarks.FEW_EVENTS),
     ):

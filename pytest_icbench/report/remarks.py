@@ -287,6 +287,17 @@ def _held(cache_bytes: dict[str, float]) -> str:
     return ", ".join(f"{name} {octets / 2**20:.1f} MiB" for name, octets in cache_bytes.items())
 
 
+def wakeups(result: Measurement) -> str:
+    """Returns how often the switch's workers were woken, and their part of their CPUs; empty for those that poll."""
+    launches = [launch for launch in result.per_launch if launch.wakeups_per_s is not None]
+    if not launches:
+        return ""
+    woken = median([launch.wakeups_per_s or 0.0 for launch in launches])
+    used = [launch.busy_share for launch in launches if launch.busy_share is not None]
+    of_cpus = f" and ran {percent(median(used))} of the time" if used else ""
+    return f"its workers were woken {woken:,.0f} times a second{of_cpus}"
+
+
 def load_changes(result: Result) -> str:
     """Returns when the changes of a load arrived; empty for a load that stays."""
     changes = result.frames.followed

@@ -42,6 +42,7 @@ _AXES = (
     "pairs",
     "rate",
     "switch_cores",
+    "rx_mode",
     "api",
     "blocking",
     "wait",

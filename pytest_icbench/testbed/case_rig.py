@@ -36,12 +36,14 @@ class BuildOptions:
         endpoint_specs: names, addresses and places of the endpoints, by index; None for the default.
         host_part: makes the part that the rig drives, at each ``build``; None: everything is on this host.
         replaced: programs, configurations and the like that take the place of the installed ones.
+        ring: descriptors of an endpoint's ring.
     """
 
     switches: Mapping[str, type[Switch]] | None = None
     endpoint_specs: Sequence[EndpointSpec] | None = None
     host_part: Callable[[], HostPart] | None = None
     replaced: Replaced = field(default_factory=Replaced)
+    ring: int = 256
 
 
 _DEFAULTS = BuildOptions()
@@ -94,7 +96,7 @@ class Rig(MeasuredRig):
         drivers = builtin_switches() if options.switches is None else options.switches
         self._make_part = options.host_part or (lambda: HostRig(session, drivers))
         self._part: HostPart | None = None
-        self._replaced = options.replaced
+        self._replaced, self._ring = options.replaced, options.ring
 
     def build(self) -> None:
         """Builds everything. Raises ProvisionError, after undoing what was done by then."""
@@ -110,6 +112,7 @@ class Rig(MeasuredRig):
             env=replaced.env,
             sysctl=replaced.sysctl,
             image=None if replaced.image is None else str(replaced.image),
+            ring=self._ring,
         )
         part = self._make_part()
         with self.session.using(replaced.programs, replaced.configs):

@@ -210,6 +210,8 @@ class HostRig(HostPart):
             functions=[(endpoint.function, endpoint.device) for endpoint in specs],
             uplink=self._uplink,
             queues=spec.case.traffic.queues,
+            ring=spec.ring,
+            rx_mode=spec.case.rx_mode,
             common_sockets=self._directories.common,
             routes=[
                 (spec.case.path.peer(index), part)
@@ -290,6 +292,7 @@ class HostRig(HostPart):
         if self._functions is not None and self._case.new_flows:
             self._functions.forget()
         launch.begin(plan)
+        self.switch.meet_endpoints()
         return launch_id
 
     def start(self, launch_id: str, delay_s: float = 0.02) -> int:

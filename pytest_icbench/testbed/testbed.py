@@ -260,7 +260,7 @@ class Testbed:
         case, replaced = self.candidates.resolve(request.case), self.candidates.find_replacements(request.case)
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
         kind = EmptyRig if case.kind in OWN_METHODS else Rig
-        options = BuildOptions(self.catalogue, endpoint_specs, self._two_hosts(case), replaced)
+        options = BuildOptions(self.catalogue, endpoint_specs, self._two_hosts(case), replaced, self.options.ring)
         return kind(case, request.placement, self.session, self.options.node, options)
 
     def _two_hosts(self, case: Case) -> Callable[[], HostPart] | None:

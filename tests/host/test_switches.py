@@ -41,7 +41,9 @@ PATHS = [name for name, driver in MADE.items() if issubclass(driver, KernelPath)
 CONNECTING = {name: driver for name, driver in MADE.items() if name not in PATHS}
 #: memif stands apart, in test_switch_memif.py.
 MEMIF = "memif"
-PORTS = [Case(name, port=port) for name, driver in CONNECTING.items() for port in driver.ports if port != MEMIF]
+PORTS = [
+    Case(name, port=port) for name, driver in CONNECTING.items() for port in driver.ports if not port.startswith(MEMIF)
+]
 #: Those that route have tests of their own, in test_routers.py.
 MODES = [
     Case(name, mode=mode) for name, driver in CONNECTING.items() for mode in driver.modes if mode not in ROUTER_MODES

@@ -119,6 +119,7 @@ class VppFunction(RouterFunction, ProcessFunction):
     name = "vpp"
     word = "vpp"
     ports = (VETH, MEMIF)
+    chains = True
     polls = True  # its thread waits for frames, but does all the work
     help = (
         "parts joined by +, each once: route, nat, tableN with it (sessions, 1k to 500k), aclN (rules, to 10000) with"
@@ -283,4 +284,4 @@ def _interface(client: vpp_client.VppClient, port: Endpoint, number: int, mac: s
         return interfaces.create_kernel_interface(client, port.interface, plugin, needed, mac)
     if not isinstance(port, Memif):
         raise ProvisionError("VPP's functions need kernel interfaces or memifs")
-    return interfaces.create_memif(client, port.socket, number, serves=port.serves, mac=mac)
+    return interfaces.create_memif(client, port.socket, number, serves=port.serves, hw_addr=mac)

@@ -81,6 +81,8 @@ class SwitchSpec:
             the switch chooses.
         uplink: the NIC to the other host, where the attachments' peers are; None: all are on this host.
         queues: queue pairs of every port; more than one only for ``queue_ports``.
+        ring: descriptors of a ring that the endpoints ask for, and that the switch sets where it is asked instead.
+        rx_mode: how its workers learn of frames, one of ``rx_modes``; None: the natural way.
         common_sockets: directory below ``work_dir`` that all nodes read, for a switch with all sockets in one.
         routes: the table of a switch that routes: indexes of attachments, each with routes that lead to it.
     """
@@ -98,6 +100,8 @@ class SwitchSpec:
     functions: Sequence[tuple[str | None, str | None]] = ()
     uplink: Uplink | None = None
     queues: int = 1
+    ring: int = 256
+    rx_mode: str | None = None
     common_sockets: Path | None = None
     routes: Sequence[tuple[int, Share]] = ()
 
@@ -192,6 +196,10 @@ class Switch(SwitchTraits, Protocol):
     def batches(self) -> Batches | None:
         """Returns frames and the calls that handled them; None if the switch does not count them."""
         return None
+
+    def meet_endpoints(self) -> None:
+        """Connects to the sockets that a launch's endpoints serve, and have just opened. Raises ProvisionError."""
+        return
 
     def prepare_traffic(self) -> None:
         """Places queues on workers, after all endpoints have connected and before traffic. Raises ProvisionError."""

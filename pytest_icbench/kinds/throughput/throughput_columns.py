@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from pytest_icbench.display.case_names import number
 from pytest_icbench.display.frame_rates import (
     CPU_LEGEND,
@@ -18,6 +20,9 @@ from pytest_icbench.kinds.kind import Charts, Kind, Ranked
 from pytest_icbench.kinds.throughput import frame_cost as cost
 from pytest_icbench.model.figures import Throughput
 from pytest_icbench.model.result import Result
+
+#: Busy share of workers below which their rate at full use is not extrapolated.
+_LEAST_BUSY = 0.05
 
 
 def interval(result: Result) -> str:
@@ -50,6 +55,20 @@ def back_to_back(result: Result) -> str:
     return f"{text}, {corrected * 1e6:.4g} µs corrected for the frames forwarded meanwhile"
 
 
+def cycles(result: Result) -> str:
+    """Returns the switch's cycles a frame beside a rate "at least", which says less about the switch."""
+    spent = number(result, result.rates.cycles_per_packet) if result.at_least else None
+    return "" if spent is None else f"{spent:.0f}"
+
+
+def full_use(result: Result) -> str:
+    """Returns the rate at which the switch's workers would be busy all the time, beside a rate "at least"."""
+    worked = [launch for launch in result.per_launch if (launch.busy_share or 0.0) >= _LEAST_BUSY]
+    if not cycles(result) or not worked:
+        return ""
+    return mpps(median([launch.throughput_pps / (launch.busy_share or 1.0) for launch in worked]))
+
+
 def value(result: Result) -> str:
     """Returns the main value with its unit and metric."""
     return f"{train(result)} frames back to back" if train(result) else rate_and_metric(result)
@@ -61,6 +80,10 @@ COLUMNS = (
     Column("interval", "", interval, In.LINE),
     Column("Mpps", "{metric}", rate, In.THROUGHPUT, always=In.THROUGHPUT, main=True),
     Column("95 %", "", interval, In.THROUGHPUT, main=True),
+    Column("cycles", "", cycles, In.THROUGHPUT),
+    Column("full use", "", full_use, In.THROUGHPUT),
+    Column("cycles", "", cycles, In.PAGE | In.LINE, phrase="{text} cycles a frame"),
+    Column("full use", "", full_use, In.PAGE | In.LINE, phrase="{text} Mpps at full use"),
 )
 
 
@@ -73,6 +96,8 @@ THROUGHPUT = Kind(
     short=lambda value: mpps(value * 1e6),
     mark=rate_mark,
     legend=(
+        (cycles, "cycles: of the switch's workers for a frame"),
+        (full_use, "full use: Mpps if its workers were busy all the time, from their busy share"),
         (train, "train: frames of the longest train at the maximum rate that lost nothing (RFC 9004)"),
         CPU_LEGEND,
     ),

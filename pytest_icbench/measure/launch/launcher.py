@@ -513,6 +513,7 @@ class Run:
             hardware=dict(work.hardware or {}),
             vectors_per_call=work.vectors_per_call,
             frames_by_core=work.frames_by_core,
+            wakeups_per_s=work.wakeups_per_s,
             tsc_hz=tsc_hz,
             endpoints=endpoints,
             invalid=invalid[0] if invalid else None,

@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of a switch: busy share of its workers, busy cycles and hardware events per frame, frames per call, and
-    the frames that each of several workers took in, by CPU.
+    """The work of a switch: busy share of its workers, busy cycles and hardware events per frame, frames per call, the
+    frames that each of several workers took in, by CPU, and how often workers that sleep were woken, per second.
 
     None where a figure is not known. Over two hosts the busy share is the busier half's; the others are this host's.
     """
@@ -29,6 +29,7 @@ class Work:
     hardware: Mapping[str, Any] | None = None
     vectors_per_call: float | None = None
     frames_by_core: dict[str, int] | None = None
+    wakeups_per_s: float | None = None
 
 
 class WorkTrack:
@@ -89,8 +90,19 @@ class WorkTrack:
             tsc_hz: frequency of the TSC, in which cycles are counted; None where it is not known.
         """
         return Work(
-            *self._switch(throughput_pps, tsc_hz), self._events(throughput_pps), self._vectors(), self._by_core()
+            *self._switch(throughput_pps, tsc_hz),
+            self._events(throughput_pps),
+            self._vectors(),
+            self._by_core(),
+            self._wakeups_per_s(),
         )
+
+    def _wakeups_per_s(self) -> float | None:
+        if len(self._busy) < 2:
+            return None
+        (begin, first), (end, last) = self._busy[0], self._busy[-1]
+        wakeups = _difference(first.wakeups, last.wakeups)
+        return None if wakeups is None else wakeups / (end - begin)
 
     def _vectors(self) -> float | None:
         if len(self._batches) < 2:

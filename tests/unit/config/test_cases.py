@@ -54,6 +54,10 @@ class _Kernel:
     def port_apis(cls, port: str) -> tuple[str, ...]:
         return cls.apis
 
+    @classmethod
+    def rx_modes(cls, port: str) -> tuple[str, ...]:
+        return ()
+
 
 @dataclass
 class _Poll(_Kernel):
@@ -67,6 +71,10 @@ class _Poll(_Kernel):
     max_frame_bytes: ClassVar[int] = 1518
     max_pairs: ClassVar[int | None] = 1
     modes: ClassVar[tuple[str, ...]] = ("wire", "cross")
+
+    @classmethod
+    def rx_modes(cls, port: str) -> tuple[str, ...]:
+        return ("polling", "interrupt") if port == "memif" else ()
 
 
 @dataclass
@@ -198,6 +206,24 @@ def test_all_apis() -> None:
 
 def test_a_switch_without_choice_of_cores_ignores_them() -> None:
     assert ids(switch="bridge", api="udp", switch_cores=[1, 2]) == ["bridge-udp-64B-b32-1vs1-Rmax"]
+
+
+def test_rx_modes_that_a_port_lacks_are_skipped_with_the_reason() -> None:
+    request = parse_marker((), {"switch": "poll bridge", "port": "all", "api": "dpdk udp"}, "test_x.py::test_y")
+    made = expand(request, Options(rx_mode=("polling", "interrupt", "adaptive")), SWITCHES, "test_x.py::test_y")
+    reasons = {case.id: unsupported_reason(case, SWITCHES[case.switch], 256) for case in made}
+    assert [name for name, reason in reasons.items() if reason is None] == [
+        "poll-64B-b32-1vs1-Rmax",
+        "poll+memif-64B-b32-1vs1-Rmax",
+        "poll+memif-rx:interrupt-64B-b32-1vs1-Rmax",
+        "bridge-udp-64B-b32-1vs1-Rmax",
+    ]
+    assert reasons["poll+memif-rx:adaptive-64B-b32-1vs1-Rmax"] == (
+        "poll's port memif has polling or interrupt, not rx mode adaptive: leave --icbench-rx-mode out"
+    )
+    assert "port veth has no choice" in str(reasons["bridge-rx:interrupt-udp-64B-b32-1vs1-Rmax"])
+    with pytest.raises(UsageError, match="'polled' is none of polling, interrupt, adaptive"):
+        parse_marker((), {"rx_mode": "polled"}, "test_x.py::test_y")
 
 
 def test_blocking_is_for_sockets() -> None:

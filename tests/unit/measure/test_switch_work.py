@@ -58,6 +58,13 @@ def test_the_switchs_work(samples: list[Busy | None], share: float | None, cycle
     assert found.cycles_per_packet == (None if cycles is None else pytest.approx(cycles))
 
 
+@pytest.mark.usefixtures("seconds")
+def test_wakeups_are_counted_for_workers_that_sleep_alone() -> None:
+    assert between([Busy(0, wakeups=10), Busy(9, wakeups=50_010)]).wakeups_per_s == 50_000
+    assert between([Busy(0), Busy(9)]).wakeups_per_s is None
+    assert between([Busy(0, wakeups=10)]).wakeups_per_s is None
+
+
 def refusing(check: Callable[[], None]) -> tuple[WorkTrack, list[str]]:
     """A switch that does not answer, and what it was asked."""
     asked: list[str] = []

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.model.case import APIS, Case
+from pytest_icbench.model.case import APIS, RX_MODES, Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import WAITS, Traffic
@@ -31,6 +31,7 @@ cases = st.builds(
     port=st.none() | st.sampled_from(["memif", "vhost-user-packed"]),
     mode=st.none() | st.sampled_from(["old", "new"]),
     switch_cores=st.none() | st.integers(1, 9),
+    rx_mode=st.none() | st.sampled_from(RX_MODES),
     api=st.none() | st.sampled_from(APIS),
     blocking=st.booleans(),
     wait=st.none() | st.sampled_from(WAITS),

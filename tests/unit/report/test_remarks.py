@@ -15,6 +15,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.report.html.data import facts_of
 from pytest_icbench.report.notes import notes
 from pytest_icbench.report.terminal_table import table
+from tests.measurements import launch as made_launch
 from tests.measurements import measurement, result
 
 LATENCY = Case("ovs", Frames(burst=4, rate=Rate(1000)), dimension="latency")
@@ -53,6 +54,14 @@ def test_too_few_requests_are_a_reason_of_their_own() -> None:
     # The first of those that are wanting is enough.
     none = unanswered(latency(rtt_samples=5, rtt_lost=0, rtt_p50_ns=None, rtt_p90_ns=None, rtt_p99_ns=None))
     assert none == "p50 needs 20 requests, and there were 5"
+
+
+def test_wake_ups_are_told_where_workers_sleep() -> None:
+    woken = tuple(made_launch(wakeups_per_s=rate, busy_share=0.25) for rate in (40_000.0, 41_000.0, 90_000.0))
+    said = notes([result(Case("vpp", rx_mode="interrupt"), per_launch=woken)])
+    assert any("woken 41,000 times a second and ran 25 % of the time" in line for line in said)
+    polled = result(Case("vpp"), per_launch=(made_launch(busy_share=0.25),))
+    assert not any("woken" in line for line in notes([polled]))
 
 
 def test_what_a_host_does_not_tell_is_on_the_page() -> None:

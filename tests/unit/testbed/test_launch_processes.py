@@ -153,6 +153,15 @@ def test_a_later_stage_waits_for_the_socket(launch: RunningLaunch, tmp_path: Pat
     assert exited == {0: 0, 1: 0}
 
 
+def test_a_launch_whose_processes_all_serve_has_begun_when_the_switch_can_connect(
+    launch: RunningLaunch, tmp_path: Path
+) -> None:
+    paths = [tmp_path / "s0", tmp_path / "s1"]
+    serves = "time.sleep(0.1 * {}); server = socket.socket(socket.AF_UNIX); server.bind({!r}); time.sleep(60)"
+    begin(launch, *(process(at, serves.format(at, str(path)), socket=str(path)) for at, path in enumerate(paths)))
+    assert all(path.is_socket() for path in paths)
+
+
 def test_hello_is_as_good_as_a_socket(launch: RunningLaunch, tmp_path: Path) -> None:
     script = "print(json.dumps({'type': 'hello'}))"
     begin(launch, process(0, script, stage=0, socket=str(tmp_path / "never")), process(1, "", stage=1))

@@ -250,12 +250,33 @@ def port_name(attachment: Attachment) -> str:
     return f"p{attachment.index}"
 
 
-def create_links(session: HostSession, netns: str, attachments: Sequence[Attachment], *, mtu: int) -> None:
+def create_links(
+    session: HostSession,
+    netns: str,
+    attachments: Sequence[Attachment],
+    *,
+    mtu: int,
+    offloads: Mapping[str, str] = UNFINISHED,
+) -> None:
     """Creates a veth link per attachment, with its port in a userspace switch's namespace. Raises ProvisionError."""
     for attachment in attachments:
         end = node_end(attachment)
         links.create_pair(session, end, links.End(port_name(attachment), netns), mtu=mtu)
-        ethtool.apply_settings(session, [(end.name, attachment.node.netns)], UNFINISHED)
+        ethtool.apply_settings(session, [(end.name, attachment.node.netns)], offloads)
+
+
+def port_offloads(spec: SwitchSpec, switch: str, able: Sequence[str]) -> dict[str, str]:
+    """Returns what the containers' interfaces leave to a userspace switch's port, and what not. Raises ProvisionError.
+
+    Args:
+        able: the port kinds that can have offloads.
+    """
+    given = ethtool.check_settings(spec.config.get(OFFLOADS, {}))
+    if given and spec.port not in able:
+        raise ProvisionError(
+            f"{OFFLOADS}: {switch}'s port {spec.port} has none: take --icbench-port {' or '.join(able)}"
+        )
+    return {**UNFINISHED, **given}
 
 
 def move_ports(netns: str, attachments: Sequence[Attachment]) -> None:

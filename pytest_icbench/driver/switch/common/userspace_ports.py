@@ -116,11 +116,11 @@ def serving_device(port: str, attachment: Attachment, queues: int = 1) -> str:
     return f"net_vhost{attachment.index},iface={path},queues={queues}"
 
 
-def make_endpoint(port: str, attachment: Attachment) -> Endpoint:
-    """Returns the endpoint that connects to ``serving_device``."""
+def make_endpoint(port: str, attachment: Attachment, *, serves: bool = False) -> Endpoint:
+    """Returns the endpoint that connects to ``serving_device``, or ``serves`` a memif itself."""
     path = str(socket_path(attachment))
     if port == MEMIF:
-        return Memif(address=attachment.address, socket=path, role="client")
+        return Memif(address=attachment.address, socket=path, role="server" if serves else "client")
     return VhostUser(address=attachment.address, socket=path, packed=port == VHOST_USER_PACKED)
 
 

@@ -45,6 +45,7 @@ from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortC
 from pytest_icbench.driver.workload.eal import netdev
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.net import ethtool
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
@@ -71,6 +72,8 @@ _KERNEL_PORTS = tuple(_KERNEL_TYPES)
 _FRAME_BYTES: Mapping[str, int] = MappingProxyType(
     dict.fromkeys((_AFXDP, "afxdp-nonpmd", _TAP), MTU_ETHERNET_FRAME_BYTES)
 )
+#: Ports that can leave checksums and segmentation to the other end.
+_OFFLOADING = (_TAP, "afpacket")
 _BRIDGE = "br0"
 #: Port type with a socket served by OVS, which accepts endpoints without delay.
 _SERVER = "dpdkvhostuser"
@@ -107,7 +110,11 @@ class OpenVSwitch(DaemonSwitch):
     port_frame_bytes = _FRAME_BYTES
     segments = True
     uplinks = ("kernel", "af_xdp", "vfio")
-    config_keys: ClassVar[Mapping[str, Kind]] = {"other_config": "table", "flows": "texts"}
+    config_keys: ClassVar[Mapping[str, Kind]] = {
+        "other_config": "table",
+        "flows": "texts",
+        kernel.OFFLOADS: "table",
+    }
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
@@ -139,6 +146,7 @@ class OpenVSwitch(DaemonSwitch):
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts database and daemon, then adds bridge and ports. Raises ProvisionError with the log's tail."""
         installation = find_installation(session, spec.binary)
+        offloads = kernel.port_offloads(spec, self.name, _OFFLOADING)
         check_socket_path(spec.work_dir / "vswitchd.ctl")  # the longest of its paths
         to_kernel = spec.port in _KERNEL_PORTS
         self._polls = not to_kernel or spec.port == _AFXDP
@@ -154,7 +162,8 @@ class OpenVSwitch(DaemonSwitch):
             config = {"pmd-cpu-mask": config["pmd-cpu-mask"]}  # without DPDK
         table = self._router_of(spec, attachments)
         config |= {} if table is None else router.flow_limit(table.size)
-        config = {**config, **spec.config.get("other_config", {})}
+        tso = {"userspace-tso-enable": "true"} if "true" in offloads.values() else {}
+        config = {**config, **tso, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
         if plugins := plugin_options(installation.vswitchd):
             settings.append(f"other_config:dpdk-extra={_quoted(' '.join([config.get('dpdk-extra', ''), *plugins]))}")
@@ -223,7 +232,8 @@ class OpenVSwitch(DaemonSwitch):
         cores = share_queues(attachments, len(spec.worker_cpus), spec.queues)
         to_kernel = spec.port in _KERNEL_PORTS
         if to_kernel and spec.port != _TAP:  # the daemon makes taps
-            kernel.create_links(session, daemons.netns, attachments, mtu=spec.mtu)
+            offloads = kernel.port_offloads(spec, self.name, _OFFLOADING)
+            kernel.create_links(session, daemons.netns, attachments, mtu=spec.mtu, offloads=offloads)
         for attachment in attachments:
             name = port_name(attachment) if to_kernel else socket_path(attachment).name
             self._ports.append((attachment.index, name))
@@ -262,6 +272,8 @@ class OpenVSwitch(DaemonSwitch):
         daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join([*flows, *user_flows]))
         if spec.port == _TAP:
             kernel.move_ports(daemons.netns, attachments)
+            ends = [(attachment.interface, attachment.node.netns) for attachment in attachments]
+            ethtool.apply_settings(session, ends, spec.config.get(kernel.OFFLOADS, {}))
         return endpoints
 
     def add_flows(self, flows: Sequence[str]) -> None:

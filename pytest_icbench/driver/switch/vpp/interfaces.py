@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.kernel import port_name
@@ -22,6 +23,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     socket_path,
 )
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
+from pytest_icbench.driver.switch.vpp.program import BUFFER_BYTES
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import ethtool
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from pytest_icbench.driver.switch.vpp.client import VppClient
 
 AF_PACKET, _AF_XDP, TAP = "afpacket", "afxdp", "tap"
+#: A memif of which VPP is the client: its own buffers are the rings' memory, so that it copies nothing.
+MEMIF_CLIENT = "memif-client"
 #: Port kinds that are kernel interfaces of containers.
 KERNEL_PORTS = (AF_PACKET, _AF_XDP, TAP)
 _REMEDY = "take a VPP with the plugin, or choose another port (--icbench-port)"
@@ -41,6 +45,7 @@ PLUGINS: Mapping[str, str] = MappingProxyType(
         VHOST_USER: "vhost_plugin.so",
         VHOST_USER_PACKED: "vhost_plugin.so",
         MEMIF: "memif_plugin.so",
+        MEMIF_CLIENT: "memif_plugin.so",
         AF_PACKET: "af_packet_plugin.so",
         _AF_XDP: "af_xdp_plugin.so",
         TAP: "tap_plugin.so",
@@ -54,21 +59,79 @@ _XDP_RING = 2048
 _TAP_RING = 1024
 #: Stands for the next free number.
 _ANY_TAP = 0xFFFFFFFF
-_POLLING = 1
+#: The API's numbers of the rx modes, by ours.
+_RX_MODES: Mapping[str, int] = MappingProxyType({"polling": 1, "interrupt": 2, "adaptive": 3})
+#: Seconds between looks for sockets that endpoints serve. By itself VPP looks every three.
+_LOOK_S = 0.1
+_ADMIN_UP = 1
+#: Key of the user's configuration for memifs of which VPP is the client, and the ranges of its numbers.
+MEMIF_KEY = "memif"
+_MEMIF_RANGES: Mapping[str, tuple[int, int]] = MappingProxyType({"ring": (64, 16384), "buffer": (128, 65535)})
+_ZERO_COPY = "zero-copy"
+#: Ports that can leave work to the device, by key ``offloads``, and VPP's flag for each.
+_OFFLOADING = (TAP, AF_PACKET)
+_TAP_FLAGS: Mapping[str, int] = MappingProxyType({"tso": 1, "gso": 1, "checksum": 2, "gro": 32})
+_AF_PACKET_OFFLOADS = 2
 #: The devices with the kernel's module and option for each.
 _DEVICES = (("/dev/net/tun", "tun", "CONFIG_TUN"), ("/dev/vhost-net", "vhost_net", "CONFIG_VHOST_NET"))
 
 
-def create_port(client: VppClient, port: str, attachment: Attachment, *, queues: int, mtu: int) -> int:
+def check_config(spec: SwitchSpec) -> None:
+    """Raises ProvisionError in one sentence if the user's configuration does not fit the port."""
+    _memif_arguments(spec)
+    read_offloads(spec)
+    if any(" rx-mode " in line for line in spec.config.get("commands", ())):
+        raise ProvisionError("commands: rx modes are set before each launch: take --icbench-rx-mode instead")
+
+
+def read_offloads(spec: SwitchSpec) -> dict[str, str]:
+    """Returns what the containers' interfaces leave to the port, and what not. Raises ProvisionError."""
+    return kernel.port_offloads(spec, "vpp", _OFFLOADING)
+
+
+def _memif_arguments(spec: SwitchSpec) -> dict[str, Any]:
+    """Returns the arguments of memifs of which VPP is the client. Raises ProvisionError."""
+    given: Mapping[str, str] = spec.config.get(MEMIF_KEY, {})
+    if given and spec.port != MEMIF_CLIENT:
+        raise ProvisionError(
+            f"{MEMIF_KEY}: at port {spec.port} the endpoint is the client, which decides: take --icbench-port"
+            f" {MEMIF_CLIENT}, or set --icbench-ring"
+        )
+    if unknown := given.keys() - {*_MEMIF_RANGES, _ZERO_COPY}:
+        raise ProvisionError(f"{MEMIF_KEY}: there is no '{min(unknown)}': the keys are ring, buffer and {_ZERO_COPY}")
+    if (zero_copy := given.get(_ZERO_COPY, "true")) not in ("true", "false"):
+        raise ProvisionError(f"{MEMIF_KEY}: {_ZERO_COPY} = {zero_copy} is neither true nor false")
+    copies = zero_copy == "false"
+    sizes = {"ring": spec.ring, "buffer": BUFFER_BYTES} | {
+        key: _memif_size(key, given[key]) for key in given if key != _ZERO_COPY
+    }
+    if not copies and "buffer" in given:
+        raise ProvisionError(f"{MEMIF_KEY}: without copies the buffers are VPP's own: set {_ZERO_COPY} = false, too")
+    return {"ring_size": sizes["ring"], "buffer_size": sizes["buffer"], "no_zero_copy": copies}
+
+
+def _memif_size(key: str, text: str) -> int:
+    least, greatest = _MEMIF_RANGES[key]
+    size = int(text) if text.isdecimal() else 0
+    if not least <= size <= greatest or (key == "ring" and size & (size - 1)):
+        power = ", a power of two" if key == "ring" else ""
+        raise ProvisionError(f"{MEMIF_KEY}: {key} = {text} is no number from {least} to {greatest}{power}")
+    return size
+
+
+def create_port(client: VppClient, spec: SwitchSpec, attachment: Attachment) -> int:
     """Creates a port; returns the index of its interface. Raises ProvisionError."""
+    port = spec.port
     if port in KERNEL_PORTS:
         needed = f"port {port} takes: {_REMEDY}"
         if port == TAP:
-            return _create_tap(client, port_name(attachment), needed, mtu)
-        return create_kernel_interface(client, port_name(attachment), PLUGINS[port], needed)
+            return _create_tap(client, port_name(attachment), needed, spec)
+        offloads = "true" in read_offloads(spec).values()
+        return create_kernel_interface(client, port_name(attachment), PLUGINS[port], needed, offloads=offloads)
     path = str(socket_path(attachment))
-    if port == MEMIF:
-        return create_memif(client, path, attachment.index + 1, queues=queues)
+    if port in (MEMIF, MEMIF_CLIENT):
+        more = _memif_arguments(spec) if port == MEMIF_CLIENT else {}
+        return create_memif(client, path, attachment.index + 1, queues=spec.queues, serves=port == MEMIF, **more)
     packed, message = port == VHOST_USER_PACKED, "create_vhost_user_if_v2"
     _check_plugin(client, message, PLUGINS[port], f"port {port} takes: {_REMEDY}")
     reply = client.call(message, is_server=True, sock_filename=path, enable_packed=packed)
@@ -76,28 +139,30 @@ def create_port(client: VppClient, port: str, attachment: Attachment, *, queues:
 
 
 def create_memif(
-    client: VppClient, path: str, number: int, *, queues: int = 1, serves: bool = True, mac: str | None = None
+    client: VppClient, path: str, number: int, *, queues: int = 1, serves: bool = True, **more: Any
 ) -> int:
     """Creates a memif that serves its socket or connects to it; returns its index. Raises ProvisionError.
 
     Args:
         number: number of the socket, from 1; 0 is VPP's.
-        mac: its MAC address; None: VPP chooses.
+        more: further arguments of the message, such as ``hw_addr``.
     """
     message = "memif_socket_filename_add_del_v2"
     _check_plugin(client, message, PLUGINS[MEMIF], f"port {MEMIF} takes: {_REMEDY}")
     client.call(message, is_add=True, socket_id=number, socket_filename=path)
     role = {"role": 0 if serves else 1, "mode": 0, "rx_queues": queues, "tx_queues": queues}
-    address = {} if mac is None else {"hw_addr": mac}
-    return int(client.call("memif_create_v2", **role, **address, id=0, socket_id=number).sw_if_index)
+    return int(client.call("memif_create_v2", **role, **more, id=0, socket_id=number).sw_if_index)
 
 
-def create_kernel_interface(client: VppClient, name: str, plugin: str, needed: str, mac: str | None = None) -> int:
+def create_kernel_interface(
+    client: VppClient, name: str, plugin: str, needed: str, mac: str | None = None, *, offloads: bool = False
+) -> int:
     """Creates an interface on one of the kernel; returns its index. Raises ProvisionError.
 
     Args:
         mac: its MAC address, with AF_PACKET; None: VPP chooses.
         needed: what needs the plugin, with the remedy, for the message: ``the uplink takes: …``.
+        offloads: whether checksums and segmentation are left to others, with AF_PACKET.
     """
     xdp = plugin == PLUGINS[_AF_XDP]
     message = "af_xdp_create_v3" if xdp else "af_packet_create_v3"
@@ -113,16 +178,17 @@ def create_kernel_interface(client: VppClient, name: str, plugin: str, needed: s
         host_if_name=name,
         num_rx_queues=1,
         num_tx_queues=1,
-        flags=_QDISC_BYPASS,
+        flags=_QDISC_BYPASS | (_AF_PACKET_OFFLOADS if offloads else 0),
     )
     return int(reply.sw_if_index)
 
 
-def _create_tap(client: VppClient, name: str, needed: str, mtu: int) -> int:
+def _create_tap(client: VppClient, name: str, needed: str, spec: SwitchSpec) -> int:
     """Creates a tap device in VPP's namespace; returns the index of its interface. Raises ProvisionError.
 
     Without flags neither VPP nor the kernel leaves checksums or segmentation to the device.
     """
+    flags = {_TAP_FLAGS.get(key, 0) for key, value in read_offloads(spec).items() if value == "true"}
     message = "tap_create_v3"
     _check_plugin(client, message, PLUGINS[TAP], needed)
     reply = client.call(
@@ -134,10 +200,10 @@ def _create_tap(client: VppClient, name: str, needed: str, mtu: int) -> int:
         rx_ring_sz=_TAP_RING,
         tx_ring_sz=_TAP_RING,
         host_mtu_set=True,
-        host_mtu_size=mtu,
+        host_mtu_size=spec.mtu,
         host_if_name_set=True,
         host_if_name=name,
-        tap_flags=0,
+        tap_flags=sum(flags),
     )
     return int(reply.sw_if_index)
 
@@ -151,23 +217,53 @@ def port_endpoint(port: str, attachment: Attachment, mtu: int) -> Endpoint:
     """Returns the endpoint at a port."""
     if port in KERNEL_PORTS:
         return kernel.veth_endpoint(attachment, port_name(attachment), mtu)
-    return make_endpoint(port, attachment)
+    return make_endpoint(MEMIF if port == MEMIF_CLIENT else port, attachment, serves=port == MEMIF_CLIENT)
 
 
-def place_queues(
-    client: VppClient, interface: int, workers: Sequence[int], deadline: float, interface_name: str
-) -> None:
-    """Assigns an interface's queues to workers, once all exist. Raises ProvisionError at the deadline.
+def find_servers(client: VppClient, port_indexes: Iterable[int], deadline: float) -> None:
+    """Makes memifs of which VPP is the client connect now, until all are or to the deadline.
 
-    Args:
-        interface: index of the interface.
+    VPP looks for a socket when an interface goes up, and else every three seconds.
+    """
+    while missing := [each for each in port_indexes if not _placement(client, each)]:
+        if time.monotonic() > deadline:
+            return
+        for index in missing:
+            for flags in (0, _ADMIN_UP):
+                client.call("sw_interface_set_flags", sw_if_index=index, flags=flags)
+        time.sleep(_LOOK_S)
+
+
+def _placement(client: VppClient, interface: int) -> Any:
+    return client.call("sw_interface_rx_placement_dump", sw_if_index=interface)
+
+
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """How the receive queues of an interface are served.
+
+    Attributes:
         workers: number of the worker of each queue.
-        deadline: in seconds of ``time.monotonic``.
+        mode: one of ``model.case.RX_MODES``.
+        deadline: when all queues have to exist, in seconds of ``time.monotonic``.
         interface_name: for messages.
     """
-    while len(queues := client.call("sw_interface_rx_placement_dump", sw_if_index=interface)) < len(workers):
-        if time.monotonic() > deadline:
-            raise ProvisionError(f"vpp has no queue for {interface_name}: it is not connected")
+
+    workers: Sequence[int]
+    mode: str
+    deadline: float
+    interface_name: str
+
+
+def place_queues(client: VppClient, interface: int, asked: Polling) -> None:
+    """Assigns an interface's queues to workers, once all exist, and their rx modes.
+
+    Raises ProvisionError at the deadline, or if VPP reports another mode afterwards.
+    """
+    workers, mode = asked.workers, _RX_MODES[asked.mode]
+    while len(queues := _placement(client, interface)) < len(workers):
+        if time.monotonic() > asked.deadline:
+            raise ProvisionError(f"vpp has no queue for {asked.interface_name}: it is not connected")
         time.sleep(0.01)
     for queue in queues:
         worker = workers[queue.queue_id % len(workers)]
@@ -179,8 +275,13 @@ def place_queues(
                 worker_id=worker,
                 is_main=False,
             )
-        if queue.mode != _POLLING:
-            client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=_POLLING)
+    if all(queue.mode == mode for queue in queues):
+        return
+    client.call("sw_interface_set_rx_mode", sw_if_index=interface, queue_id_valid=False, mode=mode)
+    if any(queue.mode != mode for queue in _placement(client, interface)):
+        raise ProvisionError(
+            f"vpp did not take rx mode {asked.mode} for {asked.interface_name}: leave --icbench-rx-mode out"
+        )
 
 
 def probe_taps() -> None:
@@ -201,7 +302,7 @@ def move_taps(session: HostSession, pid: int, spec: SwitchSpec, netns: str, atta
     """
     kernel.move_ports(netns, attachments)
     ends = [(attachment.interface, attachment.node.netns) for attachment in attachments]
-    ethtool.apply_settings(session, ends, kernel.UNFINISHED)
+    ethtool.apply_settings(session, ends, read_offloads(spec))
     cpus = set(spec.service_cpus) - set(spec.worker_cpus)
     for thread in _vhost_threads(pid):
         with suppress(ProcessLookupError):

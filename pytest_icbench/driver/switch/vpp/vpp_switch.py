@@ -42,11 +42,12 @@ from pytest_icbench.driver.switch.vpp.worker_load import (
     parse_frames,
     parse_rounds,
     read_run_times,
+    read_wakeups,
 )
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.case import NETDEV_APIS, POLLING, RX_MODES, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.routes import ROUTER_MODES
@@ -80,8 +81,8 @@ class Vpp(DaemonSwitch):
     """
 
     name = "vpp"
-    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, *interfaces.KERNEL_PORTS)
-    queue_ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, interfaces.MEMIF_CLIENT, *interfaces.KERNEL_PORTS)
+    queue_ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, interfaces.MEMIF_CLIENT)
     ports_by_name = ports_without_hugepages = interfaces.KERNEL_PORTS
     port_frame_bytes = interfaces.FRAME_BYTES
     apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
@@ -90,7 +91,12 @@ class Vpp(DaemonSwitch):
     least_ageing_s = 60.0
     modes = (_XCONNECT, *ROUTER_MODES)
     route_bytes = router.HEAP_BYTES
-    config_keys: ClassVar[Mapping[str, Kind]] = {"startup": "text", "commands": "texts"}
+    config_keys: ClassVar[Mapping[str, Kind]] = {
+        "startup": "text",
+        "commands": "texts",
+        interfaces.MEMIF_KEY: "table",
+        kernel.OFFLOADS: "table",
+    }
     wire_modes = (_XCONNECT,)
     segments = True
     uplinks = ("kernel", "af_xdp")
@@ -99,6 +105,13 @@ class Vpp(DaemonSwitch):
     def port_apis(cls, port: str) -> tuple[str, ...]:
         """Returns sockets and DPDK's drivers of interfaces for ports to the kernel, DPDK for all others."""
         return (*SOCKET_APIS, *NETDEV_APIS) if port in interfaces.KERNEL_PORTS else ("dpdk",)
+
+    @classmethod
+    def rx_modes(cls, port: str) -> tuple[str, ...]:
+        """Returns all modes for ports in memory; AF_PACKET has no adaptive one."""
+        if port in cls.queue_ports:
+            return RX_MODES
+        return RX_MODES[:2] if port == interfaces.AF_PACKET else ()
 
     def __init__(self) -> None:
         self._session: HostSession | None = None
@@ -116,6 +129,8 @@ class Vpp(DaemonSwitch):
         self._routes = False
         self._runtime = ""
         self._received: dict[int, int] = {}
+        self._rx_mode = POLLING
+        self._connects = False
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         binary = program.find_program(session, spec_binary)
@@ -135,6 +150,9 @@ class Vpp(DaemonSwitch):
 
     def start(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
         """Starts it, creates the ports and connects them. Raises ProvisionError with the log's tail."""
+        interfaces.check_config(spec)
+        self._rx_mode = spec.rx_mode or POLLING
+        self._connects = spec.port == interfaces.MEMIF_CLIENT
         binary = program.find_program(session, spec.binary)
         main_cpu, version = _main_cpu(spec), ROUTER_MODES.get(spec.mode or "")
         to_kernel = spec.port in interfaces.KERNEL_PORTS
@@ -174,7 +192,7 @@ class Vpp(DaemonSwitch):
                 self._route(client, session, Router.of(version, spec, attachments), spec.mtu)
             for command in spec.config.get("commands", ()):
                 client.command(command)
-        wait_for_sockets(paths, self.daemon, timeout_s=_START_S)
+        wait_for_sockets([] if self._connects else paths, self.daemon, timeout_s=_START_S)
         return [interfaces.port_endpoint(spec.port, attachment, spec.mtu) for attachment in attachments]
 
     def _prepare_network(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> None:
@@ -189,15 +207,14 @@ class Vpp(DaemonSwitch):
         if to_kernel:
             self._links = attachments
             if spec.port != interfaces.TAP:
-                kernel.create_links(session, netns, attachments, mtu=spec.mtu)
+                offloads = interfaces.read_offloads(spec)
+                kernel.create_links(session, netns, attachments, mtu=spec.mtu, offloads=offloads)
 
     def _create_ports(self, client: vpp_client.VppClient, spec: SwitchSpec, attachments: Sequence[Attachment]) -> None:
         """Creates VPP's interfaces for all attachments and the uplink."""
         assert self._session is not None
         for attachment in attachments:
-            self._interfaces[attachment.index] = interfaces.create_port(
-                client, spec.port, attachment, queues=spec.queues, mtu=spec.mtu
-            )
+            self._interfaces[attachment.index] = interfaces.create_port(client, spec, attachment)
         if spec.port == interfaces.TAP and self._netns is not None:
             interfaces.move_taps(self._session, self.live().process.pid, spec, self._netns, attachments)
         if self._uplink is not None:
@@ -252,13 +269,25 @@ class Vpp(DaemonSwitch):
         uplink = self._uplink_interface
         return [*self._interfaces.values(), *([] if uplink is None else [uplink])]
 
+    def meet_endpoints(self) -> None:
+        """Connects to endpoints that serve memifs, which VPP would do within three seconds. Raises ProvisionError."""
+        if self._connects:
+            with self._naming_death():
+                interfaces.find_servers(self._live(), self._interfaces.values(), time.monotonic() + _CONNECT_S)
+
     def prepare_traffic(self) -> None:
-        """Assigns the endpoints' queues to workers and measures an idle round. Raises ProvisionError."""
+        """Assigns the endpoints' queues to workers and measures an idle round. Raises ProvisionError.
+
+        Workers that sleep have no idle rounds.
+        """
+        self.meet_endpoints()
         with self._naming_death():
             client = self._live()
             self._place_queues(client)
             if self._routes:
                 router.await_walks(client)
+            if self._rx_mode != POLLING:
+                return
             before = self._sample(client)
             time.sleep(_IDLE_S)
             self._load.calibrate(before, self._sample(client))
@@ -280,11 +309,13 @@ class Vpp(DaemonSwitch):
         deadline = time.monotonic() + _CONNECT_S
         for index, interface in self._interfaces.items():
             workers = self._workers_by_queue[index]
-            interfaces.place_queues(client, interface, workers, deadline, f"the port of endpoint {index}")
+            asked = interfaces.Polling(workers, self._rx_mode, deadline, f"the port of endpoint {index}")
+            interfaces.place_queues(client, interface, asked)
             self._assigned[index] = self._worker_cpus[workers[0]]
         if self._uplink_interface is not None:
             worker = len(self._interfaces) % len(self._worker_cpus)
-            interfaces.place_queues(client, self._uplink_interface, (worker,), deadline, "the uplink")
+            asked = interfaces.Polling((worker,), POLLING, deadline, "the uplink")
+            interfaces.place_queues(client, self._uplink_interface, asked)
 
     def assignment(self) -> Mapping[int, int] | None:
         """Returns the CPU that polled each port in the last launch, by index."""
@@ -323,12 +354,22 @@ class Vpp(DaemonSwitch):
             return counted
 
     def busy(self) -> Busy | None:
-        """Returns the time of its workers without empty rounds: see ``vpp.worker_load``."""
+        """Returns the time of its workers without empty rounds: see ``vpp.worker_load``.
+
+        Workers that sleep between interrupts are busy whenever they have a CPU.
+        """
         with self._naming_death():
-            busy_ns = self._load.busy_ns(self._sample(self._live()))
+            sample = self._sample(self._live())
+        names = [_WORKER.format(worker) for worker in range(len(self._worker_cpus))]
         handled = parse_frames(self._runtime, _ENTRANCE)
-        frames = {str(cpu): handled.get(_WORKER.format(worker), 0) for worker, cpu in enumerate(self._worker_cpus)}
-        return None if busy_ns is None else Busy(busy_ns=busy_ns, workers=len(self._worker_cpus), frames=frames)
+        frames = {str(cpu): handled.get(name, 0) for name, cpu in zip(names, self._worker_cpus, strict=True)}
+        busy_ns, wakeups = self._load.busy_ns(sample), None
+        if self._rx_mode != POLLING:
+            busy_ns = sum(sample.run_ns.get(name, 0) for name in names)
+            wakeups = read_wakeups(self.live().process.pid, names)
+        if busy_ns is None:
+            return None
+        return Busy(busy_ns=busy_ns, workers=len(names), frames=frames, wakeups=wakeups)
 
     def _sample(self, client: vpp_client.VppClient) -> Sample:
         assert self.daemon is not None

@@ -9,7 +9,8 @@ So the idle time is known, and the rest of a worker's running time was work.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -112,6 +113,16 @@ def read_run_times(pid: int) -> dict[str, int]:
         except (OSError, ValueError, IndexError):
             continue  # the thread has ended, or the kernel lacks CONFIG_SCHED_INFO
     return run_ns
+
+
+def read_wakeups(pid: int, names: Collection[str]) -> int:
+    """Returns how often threads of a process slept so far (``voluntary_ctxt_switches`` of proc(5))."""
+    count = 0
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        with suppress(OSError):
+            fields = dict(re.findall(r"^(\w+):\s*(\S+)", (task / "status").read_text(encoding="utf-8"), re.M))
+            count += int(fields["voluntary_ctxt_switches"]) if fields["Name"] in names else 0
+    return count
 
 
 def linked_version(program: bytes) -> str | None:

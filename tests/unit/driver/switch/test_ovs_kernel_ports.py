@@ -10,8 +10,10 @@ import pytest
 
 from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.driver.switch.common import kernel as common_ports
+from pytest_icbench.driver.switch.ovs import userspace_datapath
 from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case
 from pytest_icbench.model.endpoint import Veth
@@ -29,6 +31,7 @@ class Links:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
+        self.check_settings = ethtool.check_settings
 
     def create_pair(self, session: Any, a: Any, b: Any, *, mtu: int) -> None:
         self.calls.append(("pair", a.name, a.netns, b.name))
@@ -37,7 +40,9 @@ class Links:
         self.calls.append(("move", name, end.netns, end.name))
 
     def apply_settings(self, session: Any, places: Any, settings: Any) -> None:
-        self.calls.append(("off", places[0][1], sorted(settings)))
+        if settings:
+            self.calls.append(("off", places[0][1], sorted(settings)))
+        self.on = [key for key, value in settings.items() if value == "true"]
 
 
 @pytest.fixture
@@ -45,7 +50,8 @@ def links(host: Host, monkeypatch: pytest.MonkeyPatch) -> Links:
     made = Links()
     host.types += ["system", "afxdp", "afxdp-nonpmd", "tap"]
     monkeypatch.setattr(common_ports, "links", made)
-    monkeypatch.setattr(common_ports, "ethtool", made)
+    for place in (common_ports, userspace_datapath):
+        monkeypatch.setattr(place, "ethtool", made)
     monkeypatch.setattr(common_ports, "enter_netns", lambda netns: nullcontext())
     return made
 
@@ -74,6 +80,19 @@ def test_each_kind_has_its_type_and_its_links(session: Any, links: Links, port: 
         pairs = [[("pair", "eth0", node(i), f"p{i}"), ("off", node(i), unfinished)] for i in (0, 1)]
         assert links.calls == [*pairs[0], *pairs[1]]
     assert endpoints == [Veth(endpoint.address, "eth0", f"p{i}") for i, endpoint in enumerate(endpoints)]
+
+
+@pytest.mark.parametrize("port", ["tap", "afpacket"])
+def test_segments_and_checksums_are_left_to_the_switch_where_asked(session: Any, links: Links, port: str) -> None:
+    switch, _ = start(session, port=port, config={"offloads": {"checksum": "true", "tso": "true"}})
+    assert switch.facts().config["other_config"]["userspace-tso-enable"] == "true"
+    assert links.on == ["checksum", "tso"]
+
+
+def test_a_port_without_offloads_is_named_before_anything_starts(session: Any, links: Links) -> None:
+    with pytest.raises(ProvisionError, match="ovs's port afxdp has none: take --icbench-port tap or afpacket"):
+        start(session, port="afxdp", config={"offloads": {"tso": "true"}})
+    assert session.spawner.started == []
 
 
 def test_without_dpdk_there_is_none_of_its_configuration(session: Any, links: Links) -> None:

@@ -17,6 +17,7 @@ from pytest_icbench.driver.switch.vpp import interfaces
 from pytest_icbench.driver.switch.vpp import vpp_switch as module
 from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
+from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import End
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Memif
@@ -33,6 +34,10 @@ class Links:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
+        self.settings: list[dict[str, str]] = []
+
+    def check_settings(self, settings: Any) -> dict[str, str]:
+        return ethtool.check_settings(settings)
 
     def create_netns(self, session: Any, suffix: str) -> str:
         return f"/run/netns/{suffix}"
@@ -51,6 +56,7 @@ class Links:
 
     def apply_settings(self, session: Any, places: Any, settings: Any) -> None:
         self.calls += [("off", netns, sorted(settings)) for _, netns in places]
+        self.settings += [dict(settings)] * len(places)
 
 
 @pytest.fixture
@@ -204,6 +210,90 @@ def test_memif_ports_have_a_socket_each(session: Any, client: Client) -> None:
     assert names[1] == (2, path)
     assert [(each["socket_id"], each["role"]) for each in client.sent("memif_create_v2")] == [(1, 0), (2, 0)]
     assert endpoints[1] == Memif(Address.of(1, "b"), path, role="client")
+
+
+def test_a_memif_of_which_vpp_is_the_client_copies_nothing_and_its_endpoints_serve(
+    session: Any, client: Client
+) -> None:
+    switch, endpoints = start(session, port="memif-client", ring=512)
+    made = client.sent("memif_create_v2")
+    assert [(each["role"], each["ring_size"], each["no_zero_copy"]) for each in made] == [(1, 512, False)] * 2
+    assert endpoints[0] == Memif(Address.of(1, "a"), str(session.dir / "s" / "p0"), role="server")
+    client.connects_after = 2 + 8  # both went up, and then down and up twice
+    switch.meet_endpoints()
+    flags = [each["flags"] for each in client.sent("sw_interface_set_flags") if each["sw_if_index"] == 1]
+    assert flags == [1, 0, 1, 0, 1]
+    switch.meet_endpoints()
+    switch.prepare_traffic()
+    assert len(client.sent("sw_interface_set_flags")) == 10  # nothing that is connected goes down
+
+
+@pytest.mark.parametrize("port", ["memif", "vhost-user"])
+def test_a_vpp_that_serves_waits_for_its_endpoints(session: Any, client: Client, port: str) -> None:
+    switch, _ = start(session, port=port)
+    client.connects_after = 99
+    switch.meet_endpoints()
+    assert len(client.sent("sw_interface_set_flags")) == 2
+
+
+def test_rings_buffers_and_copies_of_memifs_are_the_users(session: Any, client: Client) -> None:
+    own = {"ring": "2048", "buffer": "4096", "zero-copy": "false"}
+    start(session, port="memif-client", config={"memif": own})
+    made = {(each["ring_size"], each["buffer_size"], each["no_zero_copy"]) for each in client.sent("memif_create_v2")}
+    assert made == {(2048, 4096, True)}
+
+
+@pytest.mark.parametrize(
+    ("port", "config", "culprit"),
+    [
+        ("memif", {"memif": {"ring": "512"}}, "memif: at port memif the endpoint is the client"),
+        ("memif-client", {"memif": {"ring": "1000"}}, "memif: ring = 1000 is no number from 64 to 16384, a power of"),
+        ("memif-client", {"memif": {"buffer": "4k", "zero-copy": "false"}}, "memif: buffer = 4k is no number"),
+        ("memif-client", {"memif": {"buffer": "4096"}}, "set zero-copy = false"),
+        ("memif-client", {"memif": {"rings": "512"}}, "memif: there is no 'rings'"),
+        ("memif-client", {"memif": {"zero-copy": "maybe"}}, "zero-copy = maybe is neither true nor false"),
+        ("vhost-user", {"offloads": {"gso": "true"}}, "offloads: vpp's port vhost-user has none"),
+        ("tap", {"offloads": {"tos": "true"}}, "offloads: there is no 'tos'"),
+        ("memif", {"commands": ["set interface rx-mode memif1/0 interrupt"]}, "take --icbench-rx-mode"),
+    ],
+)
+def test_a_configuration_that_does_not_fit_the_port_is_refused_before_anything_starts(
+    session: Any, client: Client, port: str, config: dict[str, Any], culprit: str
+) -> None:
+    with pytest.raises(ProvisionError) as caught:
+        start(session, port=port, config=config)
+    assert culprit in str(caught.value)
+    assert session.spawner.started == []
+
+
+def test_offloads_of_taps_and_af_packet_are_left_to_the_port(session: Any, client: Client, links: Links) -> None:
+    asked = {"offloads": {"checksum": "true", "tso": "true", "gso": "true"}}
+    start(session, port="tap", config=asked)
+    assert {each["tap_flags"] for each in client.sent("tap_create_v3")} == {1 | 2}
+    assert links.settings == [{"checksum": "true", "tso": "true", "gso": "true"}] * 2
+    start(session, port="afpacket", config=asked)
+    assert {each["flags"] for each in client.sent("af_packet_create_v3")} == {1 | 2}
+    assert links.settings[2:] == links.settings[:2]
+
+
+@pytest.mark.parametrize(("asked", "number"), [(None, 1), ("interrupt", 2), ("adaptive", 3)])
+def test_queues_are_in_the_rx_mode_that_was_asked_for(
+    session: Any, client: Client, asked: str | None, number: int
+) -> None:
+    client.rx_modes = {1: 3, 2: 1}
+    switch, _ = start(session, port="memif", rx_mode=asked)
+    switch.prepare_traffic()
+    assert client.rx_modes == {1: number, 2: number}
+    # Of workers that poll only idle rounds tell the load, and this one had none.
+    busy = switch.busy()
+    assert (None if busy is None else busy.wakeups) == (None if asked is None else 0)
+
+
+def test_an_rx_mode_that_vpp_does_not_keep_is_no_measurement(session: Any, client: Client) -> None:
+    switch, _ = start(session, port="memif", rx_mode="adaptive")
+    client.keeps_rx_mode = True
+    with pytest.raises(ProvisionError, match=r"^vpp did not take rx mode adaptive for the port of endpoint 0"):
+        switch.prepare_traffic()
 
 
 def test_queues_are_placed_when_endpoints_are_connected(session: Any, client: Client) -> None:

@@ -51,6 +51,9 @@ class Client:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.refuses = self.lacks = ""
         self.workers: dict[int, int] = {}
+        self.rx_modes: dict[int, int] = {}
+        self.keeps_rx_mode = False
+        self.connects_after = 0
         self.queues = 1
         self.closed = 0
         self.commands: list[str] = []
@@ -63,8 +66,11 @@ class Client:
             return SimpleNamespace(version="26.06-release")
         if message == "sw_interface_rx_placement_dump":
             interface = arguments["sw_if_index"]
-            placed = self.workers.get(interface, 0)
-            return [SimpleNamespace(queue_id=queue, worker_id=placed, mode=2) for queue in range(self.queues)]
+            placed, mode = self.workers.get(interface, 0), self.rx_modes.get(interface, 2)
+            queues = self.queues if len(self.sent("sw_interface_set_flags")) >= self.connects_after else 0
+            return [SimpleNamespace(queue_id=queue, worker_id=placed, mode=mode) for queue in range(queues)]
+        if message == "sw_interface_set_rx_mode" and not self.keeps_rx_mode:
+            self.rx_modes[arguments["sw_if_index"]] = arguments["mode"]
         made = [
             name for name, _ in self.calls if re.match(r"create_vhost_user|(memif|af_packet|af_xdp|tap)_create", name)
         ]
