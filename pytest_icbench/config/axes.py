@@ -296,6 +296,8 @@ def _routes_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
 
 def _switch(case: Case) -> str:
     return case.switch if case.mode is None else f"{case.switch}:{case.mode}"
+
+
 def _rx_mode_misfit(case: Case, cls: type[SwitchTraits], _api: str) -> str | None:
     """Returns why a switch's workers cannot learn of frames in the case's way, or None."""
     port = case.resolved_port(cls)
