@@ -15,10 +15,10 @@
 #define CHANNEL_COUNT 4u
 
 enum channel_kind {
-	CHANNEL_TIME, /* asks for CLOCK_MONOTONIC of the guest; the answer has it in ns */
-	CHANNEL_RUN,  /* the offset of the host's clock in ns (int64), then the command's words, each with its
-	                 NUL */
-	CHANNEL_INPUT,  /* bytes for its standard input; none: its end */
+	CHANNEL_TIME,  /* asks for CLOCK_MONOTONIC of the guest; the answer has it in ns */
+	CHANNEL_RUN,   /* the offset of the host's clock in ns (int64), then texts: a CPU, the command's words
+	                */
+	CHANNEL_INPUT, /* bytes for its standard input; none: its end */
 	CHANNEL_SIGNAL, /* a signal's number (int32) */
 	CHANNEL_OUTPUT, /* bytes of its standard output */
 	CHANNEL_ERROR,  /* bytes of its standard error */

@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -44,6 +43,8 @@ _BOOT_S, _EMULATED_BOOT_S = 60.0, 180.0
 _STEP_S = 20.0
 _POLL_S = 0.005
 _VERSION_S = 10.0
+#: The workload's applications that read or write files, which a machine does not share with the host.
+_WITH_FILES = ("replay", "capture")
 _VHOST_NET = Path("/dev/vhost-net")
 _NODES = "/sys/devices/system/node/node[0-9]*"
 
@@ -233,7 +234,7 @@ class VmNode(NetnsNode):
                 f"the virtual machine {self.spec.name} cannot be set up ({' '.join(words)}):\n{process.tail(3)}"
             )
 
-    def _await(self, condition: Any, what: str, timeout_s: float) -> None:
+    def _await(self, condition: Callable[[], object], what: str, timeout_s: float) -> None:
         """Waits for the machine. Raises ProvisionError with the end of its console if it ends, or takes longer."""
         process = self._qemu
         assert process is not None
@@ -249,9 +250,10 @@ class VmNode(NetnsNode):
 
         It has the workload as its only program.
         """
-        if Path(argv[0]) != workload_path():
+        if Path(argv[0]) != workload_path() or argv[1].removeprefix("dpdk-") in _WITH_FILES:
             raise ProvisionError(
-                f"node {self.spec.name} is a virtual machine, which has no {argv[0]}: it has a workload"
+                f"{' '.join(argv[:2])} needs files of this host, and node {self.spec.name} is a virtual machine, which"
+                " has the workload alone"
             )
         number = next((n for n in range(qemu.CHANNELS) if n not in self._channels or self._ended(n)), None)
         if number is None:
@@ -272,8 +274,7 @@ class VmNode(NetnsNode):
         if self._claim is not None:
             hugepages.release(self._session, *self._claim)
             self._claim = None
-        with suppress(FileNotFoundError):
-            remove_tree(self._directory)
+        remove_tree(self._directory)
 
 
 def guest_words(argv: Sequence[str], cpu: int) -> list[str]:

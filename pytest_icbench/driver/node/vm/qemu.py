@@ -80,9 +80,9 @@ class Machine:
 
     def argv(self, program: str = PROGRAM) -> list[str]:
         """Returns QEMU's command line. Pure."""
-        memory = f"memory-backend-memfd,id=memory,size={self.memory_mib}M,share=on,prealloc=on"
+        memory = f"memory-backend-memfd,id=memory,size={self.memory_mib}M,share=on"
         if self.page_kib is not None:
-            memory += f",hugetlb=on,hugetlbsize={self.page_kib}K"
+            memory += f",hugetlb=on,hugetlbsize={self.page_kib}K,prealloc=on"
         if self.numa_node is not None:
             memory += f",host-nodes={self.numa_node},policy=bind"
         argv = [program, "-name", self.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
