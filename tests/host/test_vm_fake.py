@@ -128,8 +128,7 @@ def test_a_machine_that_does_not_start_is_told_with_its_last_words(
     session: HostSession, monkeypatch: pytest.MonkeyPatch, fault: str, culprit: str
 ) -> None:
     monkeypatch.setenv("FAKE_QEMU", fault)
-    for limit in ("_BOOT_S", "_EMULATED_BOOT_S"):
-        monkeypatch.setattr(vm, limit, 0.5)
+    monkeypatch.setattr(vm, "BOOT_S", 0.2)
     node = make_node("vm", session, NodeSpec(session.name("n"), [CPU]))
     with pytest.raises(ProvisionError, match=culprit):
         node.start()

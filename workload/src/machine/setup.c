@@ -14,10 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "run/run.h"
 
-/* A device that was plugged in appears within this many polls of 1 ms. */
-#define PATIENCE 5000
+/* A device that was plugged in appears within this time. An emulated machine that looks more often does
+ * nothing else. */
+#define PATIENCE_NS 15000000000u
+#define LOOK_NS 20000000
 #define INTERFACE "eth0"
 
 static int failed(const char *what)
@@ -40,14 +43,15 @@ static bool write_text(const char *path, const char *text)
 
 static bool await_path(const char *path)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	uint64_t deadline = clock_monotonic_ns() + PATIENCE_NS;
 
-	for (int i = 0; i < PATIENCE; i++) {
-		if (access(path, F_OK) == 0)
-			return true;
+	while (access(path, F_OK)) {
+		if (clock_monotonic_ns() > deadline)
+			return false;
 		nanosleep(&pause, NULL);
 	}
-	return false;
+	return true;
 }
 
 static struct sockaddr inet_address(struct in_addr ip)

@@ -38,9 +38,8 @@ MACHINE_MIB, QEMU_MIB = 512, 96
 #: Pages that DPDK takes besides those it is told to, in MiB.
 _SPARE_MIB = 16
 _GUEST_PAGE_MIB = 2
-#: Longest time until a machine answers, by KVM and by emulation, and of a step of its set-up, in seconds.
-_BOOT_S, _EMULATED_BOOT_S = 60.0, 180.0
-_STEP_S = 20.0
+#: Longest time until a machine answers, and of a step of its set-up, in seconds; emulation takes several times that.
+BOOT_S, STEP_S, EMULATED = 60.0, 20.0, 4
 _POLL_S = 0.005
 _VERSION_S = 10.0
 #: The workload's applications that read or write files, which a machine does not share with the host.
@@ -113,6 +112,7 @@ class VmNode(NetnsNode):
         super().__init__(session, spec)
         self._qemu: Process | None = None
         self._channels: dict[int, Process] = {}
+        self._slowness = 1
         self._claim: tuple[int, int] | None = None
         self._facts: NodeFacts | None = None
         self._directory = session.dir / f"{spec.name}.vm"
@@ -126,10 +126,11 @@ class VmNode(NetnsNode):
             prepared_ns = time.perf_counter_ns()
             log = self._session.logs / f"{self.spec.name}.console.log"
             self._qemu = process = self._begin(machine.argv(), self._emulator_cpus, log, pipes=False)
-            self._await(machine.monitor.is_socket, "opened its monitor", _STEP_S)
+            self._slowness = EMULATED if reason else 1
+            self._await(machine.monitor.is_socket, "opened its monitor", STEP_S)
             self._machine = machine
             self._pin()
-            self._call("ready", timeout_s=_EMULATED_BOOT_S if reason else _BOOT_S)
+            self._call("ready", timeout_s=BOOT_S)
         except BaseException:
             self.stop()
             raise
@@ -221,7 +222,7 @@ class VmNode(NetnsNode):
         with qemu.Monitor(self._machine.monitor) as monitor:
             monitor.call("device_add", **properties)
 
-    def _call(self, *words: str, timeout_s: float = _STEP_S) -> None:
+    def _call(self, *words: str, timeout_s: float = STEP_S) -> None:
         """Has the machine set something up, and waits for that. Raises ProvisionError."""
         log = self._session.logs / f"{self.spec.name}.setup.log"
         process = self.spawn([str(workload_path()), "guest", *words], cpus=self.spec.cpus, log=log)
@@ -238,6 +239,7 @@ class VmNode(NetnsNode):
         """Waits for the machine. Raises ProvisionError with the end of its console if it ends, or takes longer."""
         process = self._qemu
         assert process is not None
+        timeout_s *= self._slowness
         done = wait_until(lambda: condition() or process.poll() is not None, timeout_s, _POLL_S)
         if process.poll() is not None or not done:
             how = "has ended" if process.poll() is not None else f"has not {what} within {timeout_s:g} s"

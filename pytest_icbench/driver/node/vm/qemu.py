@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.root import Root
 
 PROGRAM = "qemu-system-x86_64"
 #: The ports for commands: as many processes can run in a machine at a time (workload/src/machine/channel.h).
@@ -24,12 +26,18 @@ PCI_ADDRESS = f"0000:00:{_SLOT:02x}.0"
 #: The tap in the machine's network namespace on this host.
 TAP = "tap0"
 _KVM_CREATE_VM = 0xAE01
+_VIRTUALIZES = re.compile(r"^flags\b.*\b(vmx|svm)\b", re.MULTILINE)
 _ANSWER_S = 10.0
 _ANSWER_MAX_BYTES = 2**20
 
 
-def explain_no_kvm(device: Path = Path("/dev/kvm")) -> str | None:
-    """Returns why this process cannot make a virtual machine by KVM; None if it can."""
+def explain_no_kvm(device: Path = Path("/dev/kvm"), root: Root | None = None) -> str | None:
+    """Returns why this process cannot run any kernel by KVM; None if it can.
+
+    KVM without the CPU's own virtualization (its module kvm_pvm) makes machines, but only for kernels built for that.
+    """
+    if not _VIRTUALIZES.search((root or Root()).read("/proc/cpuinfo") or ""):
+        return "the CPU shows neither VT-x nor AMD-V"
     try:
         opened = os.open(device, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:

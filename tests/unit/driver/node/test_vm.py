@@ -26,7 +26,7 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.load import Application, Frames
+from pytest_icbench.model.load import Application
 from pytest_icbench.testbed.probe import explain_machine_misfit
 
 NAMES = st.from_regex(r"[a-z0-9_.]{1,9}(/[a-z0-9_.]{1,9}){0,3}", fullmatch=True)
@@ -182,9 +182,14 @@ def test_the_tap_is_carried_by_the_kernel_where_it_can() -> None:
 
 
 def test_no_kvm_has_its_reason(tmp_path: Path) -> None:
-    assert "cannot be opened (No such file" in (qemu.explain_no_kvm(tmp_path / "kvm") or "")
+    cpuinfo, root = tmp_path / "proc/cpuinfo", Root(tmp_path)
+    cpuinfo.parent.mkdir()
+    cpuinfo.write_text("flags\t\t: fpu lahf_lm svmx\n")
+    assert "AMD-V" in (qemu.explain_no_kvm(tmp_path / "kvm", root) or "")
+    cpuinfo.write_text("flags\t\t: fpu svm lahf_lm\n")
+    assert "cannot be opened (No such file" in (qemu.explain_no_kvm(tmp_path / "kvm", root) or "")
     (tmp_path / "kvm").touch()
-    assert "makes no machine" in (qemu.explain_no_kvm(tmp_path / "kvm") or ""), "a file is no device"
+    assert "makes no machine" in (qemu.explain_no_kvm(tmp_path / "kvm", root) or ""), "a file is no device"
 
 
 MESSAGES = st.lists(st.dictionaries(st.text(max_size=5), st.integers(), max_size=3), max_size=5)
@@ -299,7 +304,7 @@ def test_each_side_has_its_kind() -> None:
         (Case("linux-bridge", api="af_packet"), "api af_packet"),
         (Case("linux-bridge", function="route"), "network functions"),
         (Case("linux-bridge", Application("redis:get")), "applications"),
-        (Case("linux-bridge", Frames(noisy_neighbour="cpu:1")), "noisy neighbours"),
+        (Case("linux-bridge", noisy_neighbour="cpu:1"), "noisy neighbours"),
     ],
 )
 def test_what_no_machine_can_have_is_refused_by_a_sentence(case: Case, culprit: str | None) -> None:
