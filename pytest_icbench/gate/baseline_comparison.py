@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pytest_icbench.gate.entry import Baseline, Entry, Levels, make_entry
 from pytest_icbench.gate.limits import estimate_effort, explain_few_samples
@@ -234,19 +234,19 @@ def _judge_by_sessions(
     weak = any(decision.power.weak for decision in decisions)
     own, *others = [decision.ratio for decision in decisions]
     value = known[0][0]
-    judged: dict[str, Any] = {
-        "value": value,
-        "baseline_value": value / own.value,
-        "ratio": own.value,
-        "ratio_low": own.low,
-        "ratio_high": own.high,
-        "relative_to_control": Estimate(others[0], others[0].low, others[0].high) if others else None,
-        "unit": "session",
-        "units": len(known[0][1][-1]),
-        "finds": max(decision.power.finds or 0.0 for decision in decisions),
-        "weak": weak,
-    }
-    finding = replace(finding, **judged)
+    finding = replace(
+        finding,
+        value=value,
+        baseline_value=value / own.value,
+        ratio=own.value,
+        ratio_low=own.low,
+        ratio_high=own.high,
+        relative_to_control=Estimate(others[0], others[0].low, others[0].high) if others else None,
+        unit="session",
+        units=len(known[0][1][-1]),
+        finds=max(decision.power.finds or 0.0 for decision in decisions),
+        weak=weak,
+    )
     outcomes = [decision.outcome for decision in decisions]
     spread_hides = outcomes == ["open", "worse"]
     if "worse" in outcomes and not spread_hides:

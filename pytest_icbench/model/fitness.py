@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.model.interference import Interference, named
-from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.stats.quantiles import median, quantile
 from pytest_icbench.wording import counted, percent
+
+if TYPE_CHECKING:  # collecting reads the record of a run, and needs no results
+    from pytest_icbench.model.measurement import Measurement
 
 #: CPU time of others, and of the hypervisor, from which a host is busy, as a share of the time of its measuring CPUs.
 TAKEN_LIMIT, STOLEN_LIMIT = 0.05, 0.02
