@@ -21,7 +21,11 @@ def test_flat_out(icbench: Icbench) -> None:
 
 
 @pytest.mark.icbench(
-    switch="vpp", port=["memif", "memif-client"], rx_mode=["polling", "interrupt", "adaptive"], protocol="quick"
+    switch="vpp",
+    port=["memif", "memif-client"],
+    rx_mode=["polling", "interrupt", "adaptive"],
+    rate=["10k", "max"],
+    protocol="quick",
 )
 def test_rx_modes(icbench: Icbench) -> None:
     """What do workers forward that poll, sleep until an interrupt, or do either, and how often are they woken?"""

@@ -66,7 +66,7 @@ for vpp in "${VPPS[@]:-}"; do
 	[ -z "$SNABB" ] || rm -f "$TOOLS/snabb" # once is enough
 	SNABB=
 done
-[ "${#VPPS[@]}" -lt 2 ] || part versions scenarios/test_gate.py --icbench-switch vpp -k rate --icbench-budget 100s --icbench-binary "vpp=${VPPS[0]}" --icbench-candidate "vpp:last=${VPPS[-1]}" --icbench-plain-exit-codes --icbench-fail-on INVALID
+[ "${#VPPS[@]}" -lt 2 ] || part versions scenarios/test_gate.py --icbench-switch vpp -k rate --icbench-budget 4m --icbench-binary "vpp=${VPPS[0]}" --icbench-candidate "vpp:last=${VPPS[-1]}" --icbench-plain-exit-codes --icbench-fail-on INVALID
 took=$((SECONDS - began)) verdict=PASS
 [ -z "$failed" ] || verdict=FAIL
 commit=$(git rev-parse --short HEAD 2>/dev/null)$(git diff --quiet HEAD 2>/dev/null || echo "+changes")

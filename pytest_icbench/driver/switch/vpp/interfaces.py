@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -220,17 +220,18 @@ def port_endpoint(port: str, attachment: Attachment, mtu: int) -> Endpoint:
     return make_endpoint(MEMIF if port == MEMIF_CLIENT else port, attachment, serves=port == MEMIF_CLIENT)
 
 
-def find_servers(client: VppClient, port_indexes: Iterable[int], deadline: float) -> None:
+def find_servers(client: VppClient, port_indexes: Sequence[int], bell: int, deadline: float) -> None:
     """Makes memifs of which VPP is the client connect now, until all are or to the deadline.
 
-    VPP looks for a socket when an interface goes up, and else every three seconds.
+    VPP looks for all sockets when any memif goes up, and else every three seconds. A port that went down would lose the
+    addresses that it has learned.
+
+    Args:
+        bell: index of a memif without a server, which goes up and down in their place.
     """
-    while missing := [each for each in port_indexes if not _placement(client, each)]:
-        if time.monotonic() > deadline:
-            return
-        for index in missing:
-            for flags in (0, _ADMIN_UP):
-                client.call("sw_interface_set_flags", sw_if_index=index, flags=flags)
+    while not all(_placement(client, each) for each in port_indexes) and time.monotonic() <= deadline:
+        for flags in (0, _ADMIN_UP):
+            client.call("sw_interface_set_flags", sw_if_index=bell, flags=flags)
         time.sleep(_LOOK_S)
 
 

@@ -131,7 +131,7 @@ class Vpp(DaemonSwitch):
         self._runtime = ""
         self._received: dict[int, int] = {}
         self._rx_mode = POLLING
-        self._connects = False
+        self._bell: int | None = None
 
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         binary = program.find_program(session, spec_binary)
@@ -153,11 +153,11 @@ class Vpp(DaemonSwitch):
         """Starts it, creates the ports and connects them. Raises ProvisionError with the log's tail."""
         interfaces.check_config(spec)
         self._rx_mode = spec.rx_mode or POLLING
-        self._connects = spec.port == interfaces.MEMIF_CLIENT
         binary = program.find_program(session, spec.binary)
         main_cpu, version = _main_cpu(spec), ROUTER_MODES.get(spec.mode or "")
         to_kernel = spec.port in interfaces.KERNEL_PORTS
-        paths = [] if to_kernel else [socket_path(attachment) for attachment in attachments]
+        serves = not to_kernel and spec.port != interfaces.MEMIF_CLIENT
+        paths = [socket_path(attachment) for attachment in attachments if not to_kernel]
         files = VppFiles(spec.work_dir / "vpp")
         self._session = session
         self._prepare_network(session, spec, attachments)
@@ -193,7 +193,7 @@ class Vpp(DaemonSwitch):
                 self._route(client, session, Router.of(version, spec, attachments), spec.mtu)
             for command in spec.config.get("commands", ()):
                 client.command(command)
-        wait_for_sockets([] if self._connects else paths, self.daemon, timeout_s=_START_S)
+        wait_for_sockets(paths if serves else [], self.daemon, timeout_s=_START_S)
         return [interfaces.port_endpoint(spec.port, attachment, spec.mtu) for attachment in attachments]
 
     def _prepare_network(self, session: HostSession, spec: SwitchSpec, attachments: Sequence[Attachment]) -> None:
@@ -216,6 +216,9 @@ class Vpp(DaemonSwitch):
         assert self._session is not None
         for attachment in attachments:
             self._interfaces[attachment.index] = interfaces.create_port(client, spec, attachment)
+        if spec.port == interfaces.MEMIF_CLIENT:
+            nobody = str(spec.work_dir / "vpp" / "none")
+            self._bell = interfaces.create_memif(client, nobody, 2 + max(self._interfaces), serves=False)
         if spec.port == interfaces.TAP and self._netns is not None:
             interfaces.move_taps(self._session, self.live().process.pid, spec, self._netns, attachments)
         if self._uplink is not None:
@@ -272,9 +275,10 @@ class Vpp(DaemonSwitch):
 
     def meet_endpoints(self) -> None:
         """Connects to endpoints that serve memifs, which VPP would do within three seconds. Raises ProvisionError."""
-        if self._connects:
+        if self._bell is not None:
             with self._naming_death():
-                interfaces.find_servers(self._live(), self._interfaces.values(), time.monotonic() + _CONNECT_S)
+                ports, deadline = tuple(self._interfaces.values()), time.monotonic() + _CONNECT_S
+                interfaces.find_servers(self._live(), ports, self._bell, deadline)
 
     def prepare_traffic(self) -> None:
         """Assigns the endpoints' queues to workers and measures an idle round. Raises ProvisionError.

@@ -217,15 +217,15 @@ def test_a_memif_of_which_vpp_is_the_client_copies_nothing_and_its_endpoints_ser
 ) -> None:
     switch, endpoints = start(session, port="memif-client", ring=512)
     made = client.sent("memif_create_v2")
-    assert [(each["role"], each["ring_size"], each["no_zero_copy"]) for each in made] == [(1, 512, False)] * 2
+    assert [(each["role"], each["ring_size"], each["no_zero_copy"]) for each in made[:2]] == [(1, 512, False)] * 2
     assert endpoints[0] == Memif(Address.of(1, "a"), str(session.dir / "s" / "p0"), role="server")
-    client.connects_after = 2 + 8  # both went up, and then down and up twice
+    client.connects_after = 2 + 4  # both went up, and then one more down and up, twice
     switch.meet_endpoints()
-    flags = [each["flags"] for each in client.sent("sw_interface_set_flags") if each["sw_if_index"] == 1]
-    assert flags == [1, 0, 1, 0, 1]
+    flags = [(each["sw_if_index"], each["flags"]) for each in client.sent("sw_interface_set_flags")]
+    assert flags == [(1, 1), (2, 1), (3, 0), (3, 1), (3, 0), (3, 1)]  # no port loses what it has learned
     switch.meet_endpoints()
     switch.prepare_traffic()
-    assert len(client.sent("sw_interface_set_flags")) == 10  # nothing that is connected goes down
+    assert len(client.sent("sw_interface_set_flags")) == 6
 
 
 @pytest.mark.parametrize("port", ["memif", "vhost-user"])
@@ -239,8 +239,8 @@ def test_a_vpp_that_serves_waits_for_its_endpoints(session: Any, client: Client,
 def test_rings_buffers_and_copies_of_memifs_are_the_users(session: Any, client: Client) -> None:
     own = {"ring": "2048", "buffer": "4096", "zero-copy": "false"}
     start(session, port="memif-client", config={"memif": own})
-    made = {(each["ring_size"], each["buffer_size"], each["no_zero_copy"]) for each in client.sent("memif_create_v2")}
-    assert made == {(2048, 4096, True)}
+    made = client.sent("memif_create_v2")[:2]
+    assert {(each["ring_size"], each["buffer_size"], each["no_zero_copy"]) for each in made} == {(2048, 4096, True)}
 
 
 @pytest.mark.parametrize(
