@@ -131,7 +131,7 @@ def _kernel() -> Iterator[Fault]:
         "port is": (
             "narrowed",
             f"for p in $({ports}); do {links} set $p mtu 68; done",
-            f"the port p. {whose} has an MTU of 68, not 1500",
+            f"the port p. {whose} has an MTU of 68, not the 1500 of its start",
         ),
         "namespace": (
             "deleted",
