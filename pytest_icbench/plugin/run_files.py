@@ -17,7 +17,7 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from pytest_icbench.config.options import Options
+from pytest_icbench.config.options import Options, check_directories
 from pytest_icbench.errors import UsageError
 
 #: Replaces a name.
@@ -64,6 +64,7 @@ class RunFiles:
                 setattr(option, name, str(self._directory() / file))
                 chosen.append(name)
         if chosen:  # the writers would make it, and their errors have no sentence
+            check_directories(self._options)
             try:
                 self._directory().mkdir(parents=True, exist_ok=True)
             except OSError as error:

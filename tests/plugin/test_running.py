@@ -440,6 +440,17 @@ def test_errors_of_collection_leave_the_host_alone(inner: Runner, bench: type[Fa
     assert bench.log == []
 
 
+def test_a_file_in_the_place_of_the_reports_is_named(inner: Runner, bench: type[FakeTestbed]) -> None:
+    inner.write(test_x=GATED)
+    (inner.path / "reports").touch()
+    result = inner.spawn_with_bench("--icbench-node=netns")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert [line for line in result.errlines if line] == [
+        f"ERROR: --icbench-reports: {inner.path / 'reports'} is not a directory"
+    ]
+    assert bench.log == []
+
+
 def test_two_runs_do_not_mix(inner: Runner, bench: type[FakeTestbed], tmp_path: Path) -> None:
     inner.write(test_x=GATED)
     for _ in range(2):

@@ -131,7 +131,7 @@ def _kernel() -> Iterator[Fault]:
         "port is": (
             "narrowed",
             f"for p in $({ports}); do {links} set $p mtu 68; done",
-            f"the port p. {whose} has an MTU of 68, not 1500",
+            f"the port p. {whose} has an MTU of 68, not the 1500 of its start",
         ),
         "namespace": (
             "deleted",
@@ -235,7 +235,7 @@ def _comparability() -> Iterator[Fault]:
         ),
         ("journal", "is empty", "veth", "passes", "2 passed", f"{ours} && {_DEAD} && : >/run/icbench/aaaaaa/journal"),
         ("open files", "are 28 at most", "linux-bridge", "refused", "may open 28 files", _FEW_FILES),
-        ("memory", "is 2 GB at most", "testpmd", "fails", r"address space are allowed here", "ulimit -v 2000000"),
+        ("memory", "is 2 GB at most", "testpmd", "fails", "its address space is limited to", "ulimit -v 2000000"),
         ("huge pages", "cannot be set", "testpmd", "fails", "huge pages", f"mount --bind /dev/null $(echo {pages})"),
         ("switch", "is missing", "testpmd", "passes", "2 skipped", "mount --bind /dev/null $(command -v dpdk-testpmd)"),
         (

@@ -24,7 +24,7 @@ from tests.torture.lives import Life
 _SESSION_MAX_S = 60.0
 #: How long a launch is and how far into it a fault comes, in seconds.
 _LAUNCH_S = 1.0
-_INTO_S = 0.6
+_INTO_S = 0.4
 #: What a session says while another one has the host, and how long that is waited for, in seconds.
 _BUSY = re.compile(r"another session|this host is used by")
 _OTHERS_S = 60.0
@@ -151,6 +151,12 @@ def _judged(fault: Fault, status: int, said: str) -> list[str]:
 
 def _act(fault: Fault, process: subprocess.Popen[bytes]) -> str | None:
     """Does the fault's action at its moment. Returns None, or the reason why it could not be done."""
+    environment = {**os.environ, "SESSION": str(process.pid)}
+    if "$NETNS" in fault.action:  # looked for before a launch, which lasts no longer than that on a busy machine
+        found_netns = _netns()
+        if not isinstance(found_netns, str):
+            return f"the switch has no namespace with two ports: {found_netns}"
+        environment["NETNS"] = found_netns
     if fault.when == "in a launch":
         if not _await(
             lambda: _victims(process.pid, "icbench-workload", besides=(" pause", " forward", "dpdk-forward"))
@@ -170,13 +176,7 @@ def _act(fault: Fault, process: subprocess.Popen[bytes]) -> str | None:
         with suppress(ProcessLookupError):
             os.kill(victims[0], signal.Signals[fault.action])
         return None
-    environment = {**os.environ, "SESSION": str(process.pid), "VICTIM": str(victims[0])}
-    if "$NETNS" in fault.action:
-        found_netns = _netns()
-        if not isinstance(found_netns, str):
-            return f"the switch has no namespace with two ports: {found_netns}"
-        environment["NETNS"] = found_netns
-    return _done(fault.action, environment)
+    return _done(fault.action, {**environment, "VICTIM": str(victims[0])})
 
 
 def _netns() -> str | list[str]:
