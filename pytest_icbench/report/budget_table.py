@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from pytest_icbench.display.case_names import grouped, label, number, of_kind, shared, three
 from pytest_icbench.display.table import Cells, grid, listing
-from pytest_icbench.gate.latency_budgets import SPLITS, Budget
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.store.thresholds import SPLITS, Budget
 from pytest_icbench.wording import wrapped
 
 #: The percentiles by which a path is judged: the highest of which there are enough round trips.
