@@ -11,6 +11,7 @@ from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.latency_budgets import SPLITS, Budget
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.store.thresholds import SPLITS, Budget
 from pytest_icbench.wording import wrapped
 
 #: The percentiles by which a path is judged: the highest of which there are enough round trips.

@@ -13,7 +13,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.report.budget_table import budget_table
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.store.thresholds import parse
+from pytest_icbench.store.thresholds import BUDGETS, SPLITS, parse
 from tests.measurements import result
 
 
