@@ -71,7 +71,7 @@ def _parse_flag(text: str, where: str) -> tuple[bool, ...]:
 def _header_misfit(case: Case, cls: type[SwitchTraits], api: str) -> str | None:
     """Returns why the path or the endpoints cannot have the headers of a case, or None."""
     header = case.traffic.header
-    version = case.ip_version or (None if cls.hops is None else 4)
+    version = case.ip_version or (None if getattr(cls, "hops", None) is None else 4)
     if version is not None and version != (4 if header_labels.is_ipv4(header) else 6):
         words = " or ".join(name for name in header_labels.NAMES if name.endswith(str(version)))
         return (

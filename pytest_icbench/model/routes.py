@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
 
 from pytest_icbench.wording import THOUSANDS, counted, shortened
 
@@ -30,7 +30,8 @@ PREFIX_BITS: Mapping[int, int] = MappingProxyType({4: 28, 6: 64})
 _IPV6_PREFIX = "fd69:6362:656e:6368::"
 
 
-class Share(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Share:
     """The routes that the frames of one sender take: numbers from ``first`` on."""
 
     first: int
@@ -44,9 +45,9 @@ class Share(NamedTuple):
 
 def ip_version(switch: str, mode: str | None) -> int | None:
     """Returns the IP version of the packets that a switch routes in a mode; None: it forwards frames."""
-    if mode in ROUTER_MODES:
-        return ROUTER_MODES[mode]
-    return 4 if switch == ROUTER and mode is None else None
+    if mode is None:
+        return 4 if switch == ROUTER else None
+    return ROUTER_MODES.get(mode)
 
 
 def label(routes: int) -> str:
