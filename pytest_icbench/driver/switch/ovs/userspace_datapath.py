@@ -153,8 +153,8 @@ class OpenVSwitch(DaemonSwitch):
         if to_kernel and spec.uplink is None:
             config = {"pmd-cpu-mask": config["pmd-cpu-mask"]}  # without DPDK
         table = self._router_of(spec, attachments)
-        config |= {} if table is None else router.flow_limit(table.size)
-        config = {**config, **spec.config.get("other_config", {})}
+        limits = {} if table is None else router.flow_limit(table.size)
+        config = {**config, **limits, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
         if plugins := plugin_options(installation.vswitchd):
             settings.append(f"other_config:dpdk-extra={_quoted(' '.join([config.get('dpdk-extra', ''), *plugins]))}")
