@@ -90,8 +90,8 @@ def test_frames_of_every_kind_pass(traffic: DeliveryChecker, icbench: Icbench) -
     if traffic.hops is not None:
         others = t.ipv6(a, b), t.ethernet(a.mac, b.mac)
         if traffic.ip_version == 6:
-            c, d = icbench.exchange().addresses[2:4]
-            others = t.ipv4(c, d), t.ethernet(a.mac, b.mac)
+            sender, receiver = icbench.exchange().addresses[2:4]
+            others = t.ipv4(sender, receiver), t.ethernet(a.mac, b.mac)
         there += [(frame, set()) for frame in others]
     traffic.deliver({2: there, 3: [(frame, {2}) for frame in t.unicast_frames(b, a).values()]})
 

@@ -69,7 +69,7 @@ class MemoryDemand:
             noisy_neighbour="" if noisy_neighbour is None else noisy_neighbour.label,
             noisy_neighbour_mib=0 if noisy_neighbour is None else noisy_neighbour.memory_mib,
             nodes=made,
-            table_mib=routes * driver.route_bytes.get(case.ip_version or 0, 0) >> 20,
+            table_mib=routes * getattr(driver, "route_bytes", {}).get(case.ip_version, 0) >> 20,
             routes=routes,
             switch_mib=0 if port in driver.ports_without_hugepages and not uplink else needs.hugepages_mib,
             endpoints_mib=(endpoint_mib(case.traffic.jumbo, case.traffic.queues),) * nodes if dpdk else (),

@@ -123,7 +123,7 @@ def test_a_mistake_is_one_sentence(files: Path, text: str, sentence: str) -> Non
             Candidate("vpp", "xconnect", "binary", "x"),
             "vpp already has a mode 'xconnect'; give yours another name",
         ),
-        (Candidate("vpp", "new", "mode", "wire"), "vpp:new: vpp has no mode 'wire'; its modes: xconnect"),
+        (Candidate("vpp", "new", "mode", "wire"), "vpp:new: vpp has no mode 'wire'; its modes: xconnect ip4 ip6"),
         (Candidate("veth", "new", "binary", "x"), "veth:new: veth runs no binary; give config: or mode:"),
         (Candidate("ovs", "n", "api", "udp"), "ovs:n: for ovs give its path, config:, mode: or lib:"),
         (Candidate("veth", "n", "lib", "x"), "veth:n: veth runs no binary; give config: or mode:"),

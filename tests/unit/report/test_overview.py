@@ -100,7 +100,8 @@ def test_routers_are_ranked_with_their_like() -> None:
     ]
     found = overview.rankings([result(case, **at(5e6)) for case in cases])
     assert [len(ranking.paths) for ranking in found] == [2, 3, 1]
-    assert [ranking.question.rpartition(", ")[2] for ranking in found[1:]] == ["routed as IPv4", "routed as IPv6"]
+    assert ["routed as IPv" in ranking.question for ranking in found] == [False, True, True]
+    assert "routed as IPv6" in found[2].question
 
 
 def test_a_lead_is_never_more_than_the_intervals_allow() -> None:
