@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pytest_icbench.display.case_names import grouped, label, number, of_kind, shared, three
 from pytest_icbench.display.table import Cells, grid, listing
 from pytest_icbench.model.figures import Latency
-from pytest_icbench.model.latency_budgets import SPLITS, Budget
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.thresholds import SPLITS, Budget

@@ -33,7 +33,6 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.limits import LIMITABLE, Limit
 from pytest_icbench.gate.margins import KEYS, Margins, explain_refusal
 from pytest_icbench.model import toml
-from pytest_icbench.model.latency_budgets import BUDGETS
 from pytest_icbench.wording import suggestion
 
 

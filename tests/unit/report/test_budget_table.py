@@ -7,7 +7,6 @@ import pytest
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.latency_budgets import BUDGETS, SPLITS
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
