@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -37,7 +37,7 @@ class NetnsNode:
             raise Unsupported("network namespaces need root: run pytest as root")
 
     @staticmethod
-    def findings() -> tuple[Finding, ...]:
+    def findings() -> Iterable[Finding]:
         """Returns none, because only the kernel is needed."""
         return ()
 

@@ -34,7 +34,8 @@ NAMES = st.from_regex(r"[a-z0-9_.]{1,9}(/[a-z0-9_.]{1,9}){0,3}", fullmatch=True)
 
 def unpack(image: bytes) -> dict[str, tuple[int, bytes]]:
     """Mode and content of each entry of a cpio archive, by its format's description and not by our writer."""
-    entries, at = {}, 0
+    entries: dict[str, tuple[int, bytes]] = {}
+    at = 0
     while True:
         assert image[at : at + 6] == b"070701"
         fields = [int(image[at + 6 + 8 * n : at + 14 + 8 * n], 16) for n in range(13)]
@@ -50,7 +51,8 @@ def unpack(image: bytes) -> dict[str, tuple[int, bytes]]:
 
 @given(st.dictionaries(NAMES, st.binary(max_size=40), max_size=6))
 def test_an_archive_holds_its_files_below_directories_that_come_first(files: dict[str, bytes]) -> None:
-    archive, added = Archive(), {}
+    archive = Archive()
+    added: dict[str, bytes] = {}
     for name, data in files.items():
         above = {"/".join(name.split("/")[:n]) for n in range(1, name.count("/") + 1)}
         if name in added or above & added.keys() or any(known.startswith(f"{name}/") for known in added):

@@ -182,7 +182,12 @@ def test_a_node_s_own_link_becomes_the_port_itself(
     links: RecordingLinks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine's tap is the bridge's port, beside a container's veth: no link more than a host of machines has."""
-    monkeypatch.setattr(kernel, "enter_netns", lambda netns: nullcontext(links.calls.append(("enter", netns))))
+
+    def enter(netns: str) -> Any:
+        links.calls.append(("enter", netns))
+        return nullcontext()
+
+    monkeypatch.setattr(kernel, "enter_netns", enter)
     first, second = attachments_of(tmp_path)
     machine = replace(first, node=replace(first.node, link="tap0"))
     session: Any = RecordingSession(tmp_path)
