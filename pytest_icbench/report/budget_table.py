@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.display.case_names import grouped, label, number, of_kind, shared, three
+from pytest_icbench.display.case_names import grouped, label, number, shared, three
 from pytest_icbench.display.table import Cells, grid, listing
-from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.thresholds import SPLITS, Budget
@@ -25,7 +24,7 @@ _NOTES = (
 
 def budget_table(results: Sequence[Result], width: int) -> list[str]:
     """Returns the table of the results with round trips, and what it means; nothing without any."""
-    rows = [(result, *judged) for result in of_kind(results, Latency) if (judged := _one_way(result)) is not None]
+    rows = [(result, *judged) for result in results if (judged := _one_way(result)) is not None]
     if not rows:
         return []
     left_out = shared([result.case for result, *_ in rows])

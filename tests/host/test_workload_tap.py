@@ -46,7 +46,7 @@ def taps() -> Iterator[Path2]:
         ip("netns", "del", name)
 
 
-@pytest.mark.parametrize("wait", ["poll", "interrupt", "adaptive"])
+@pytest.mark.parametrize("wait", ["poll", "interrupt"])
 def test_every_frame_is_accounted_for(taps: Path2, wait: str) -> None:
     common = [*TAP, "-c", "--wait", wait, "-p", "512"]
     sender, receiver = between(taps, "send", "recv", common, ["-r", "20k", "--count", "2000"])

@@ -29,6 +29,7 @@ def test_round_trips_are_all_answered_and_both_ends_sleep_between(veth: Path2, t
         assert end.summary["idle_cycles"] > end.summary["busy_cycles"]
 
 
+@pytest.mark.slow
 @each_technique
 @pytest.mark.parametrize("wait", ["interrupt", "adaptive"])
 def test_nothing_is_lost_by_waiting(veth: Path2, technique: list[str], wait: str) -> None:
