@@ -300,9 +300,10 @@ def _switch(case: Case) -> str:
 
 def _rx_mode_misfit(case: Case, cls: type[SwitchTraits], _api: str) -> str | None:
     """Returns why a switch's workers cannot learn of frames in the case's way, or None."""
+    if case.rx_mode is None:
+        return None
     port = case.resolved_port(cls)
-    has = cls.rx_modes(port)
-    if case.rx_mode is None or case.rx_mode in has:
+    if case.rx_mode in (has := cls.rx_modes(port)):
         return None
     choice = alternatives(has) if has else "no choice"
     return f"{case.switch}'s port {port} has {choice}, not rx mode {case.rx_mode}: leave --icbench-rx-mode out"

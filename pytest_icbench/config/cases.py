@@ -387,11 +387,9 @@ class _Expansion:
 
     def _versions(self, case: Case, cls: type[SwitchTraits]) -> Iterator[Case]:
         """Yields a case in each rx mode, or those of the candidates, with which the base is measured side by side."""
-        port = case.resolved_port(cls)
-        natural = next(iter(cls.rx_modes(port)), POLLING)
-        for asked in self.axes.rx_mode or (natural,):
-            rx_mode = None if asked == natural else asked
-            yield from _replace_by_candidates(replace(case, rx_mode=rx_mode), self.options)
+        for asked in self.axes.rx_mode or (None,):
+            natural = asked is None or asked == next(iter(cls.rx_modes(case.resolved_port(cls))), POLLING)
+            yield from _replace_by_candidates(replace(case, rx_mode=None if natural else asked), self.options)
 
 
 def set_active(case: Case, active: int | None, where: str) -> Case:

@@ -179,7 +179,7 @@ CHECKS: dict[str, tuple[Sequence[str], str]] = {
             "-c",
             "from pytest_icbench.report.columns import In, columns; print([c.name for c in columns(In.THROUGHPUT)])",
         ),
-        "'cycles'",
+        "'vector'",
     ),
     "verdict": (("-c", _BEGIN + VERDICT), "passed regressed SLIPPED: ovs-64B-b32-1vs1-Rmax: 10 % lower"),
     "stopping": (("-c", _BEGIN + STOPPING), "8 max-launches"),

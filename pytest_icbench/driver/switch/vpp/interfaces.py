@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pytest_icbench.driver.switch.vpp.client import VppClient
 
 AF_PACKET, _AF_XDP, TAP = "afpacket", "afxdp", "tap"
-#: A memif of which VPP is the client: its own buffers are the rings' memory, so that it copies nothing.
+#: A memif with VPP as the client, whose buffers are the rings' memory, so that it copies nothing.
 MEMIF_CLIENT = "memif-client"
 #: Port kinds that are kernel interfaces of containers.
 KERNEL_PORTS = (AF_PACKET, _AF_XDP, TAP)
@@ -64,7 +64,7 @@ _RX_MODES: Mapping[str, int] = MappingProxyType({"polling": 1, "interrupt": 2, "
 #: Seconds between looks for sockets that endpoints serve. By itself VPP looks every three.
 _LOOK_S = 0.1
 _ADMIN_UP = 1
-#: Key of the user's configuration for memifs of which VPP is the client, and the ranges of its numbers.
+#: Key of the user's configuration for memifs with VPP as the client, and the ranges of its numbers.
 MEMIF_KEY = "memif"
 _MEMIF_RANGES: Mapping[str, tuple[int, int]] = MappingProxyType({"ring": (64, 16384), "buffer": (128, 65535)})
 _ZERO_COPY = "zero-copy"
@@ -90,7 +90,7 @@ def read_offloads(spec: SwitchSpec) -> dict[str, str]:
 
 
 def _memif_arguments(spec: SwitchSpec) -> dict[str, Any]:
-    """Returns the arguments of memifs of which VPP is the client. Raises ProvisionError."""
+    """Returns the arguments of memifs with VPP as the client. Raises ProvisionError."""
     given: Mapping[str, str] = spec.config.get(MEMIF_KEY, {})
     if given and spec.port != MEMIF_CLIENT:
         raise ProvisionError(
@@ -221,7 +221,7 @@ def port_endpoint(port: str, attachment: Attachment, mtu: int) -> Endpoint:
 
 
 def find_servers(client: VppClient, port_indexes: Sequence[int], bell: int, deadline: float) -> None:
-    """Makes memifs of which VPP is the client connect now, until all are or to the deadline.
+    """Makes memifs with VPP as the client connect now, until all are or to the deadline.
 
     VPP looks for all sockets when any memif goes up, and else every three seconds. A port that went down would lose the
     addresses that it has learned.
