@@ -12,7 +12,7 @@ from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.thresholds import SPLITS, Budget
 from pytest_icbench.wording import wrapped
 
-#: The percentiles by which a path is judged: the highest of which there are enough round trips.
+#: The percentiles by which a path is judged: the highest one with enough round trips.
 _PERCENTILES = {"p99.99": "rtt_p99_99_ns", "p99.9": "rtt_p99_9_ns", "p99": "rtt_p99_ns", "p50": "rtt_p50_ns"}
 _NOTES = (
     "a cell: half of the round trip as a part of a split's greatest one-way latency (3GPP TR 38.801, table A-1)",

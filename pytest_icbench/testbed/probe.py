@@ -59,7 +59,7 @@ def explain_machine_misfit(case: Case, cls: type[Switch], node: str) -> str | No
     Args:
         node: kind of nodes.
     """
-    if case.load.crowd is not None or not has_machine(node):
+    if not case.load.PAIRED or not has_machine(node):
         return None
     port, ports = case.resolved_port(cls), getattr(cls, "machine_ports", ())
     if port not in ports:
@@ -67,7 +67,7 @@ def explain_machine_misfit(case: Case, cls: type[Switch], node: str) -> str | No
         return f"no port of kind {port} of {case.switch} leads into a virtual machine (--icbench-node {node}): {remedy}"
     misfits = {
         "network functions": case.function is not None,
-        "applications": isinstance(case.load, load.Application),
+        case.load.ON_ONE_HOST or "": case.load.ON_ONE_HOST is not None,
         "noisy neighbours": case.noisy_neighbour is not None,
         "several queues": case.traffic.queues > 1,
         "two hosts": case.remote,

@@ -62,7 +62,7 @@ def create_macvtap(lower: str, netns: str, end: End, *, mac: str, mode: str, mtu
 
     Raises ProvisionError.
     """
-    index = next(one for one in iter(lambda: randrange(_TAP_INDEXES, 2 * _TAP_INDEXES), 0) if not _device(one).exists())
+    index = next(one for one in iter(lambda: _TAP_INDEXES + randrange(_TAP_INDEXES), 0) if not _device(one).exists())
     with netlink(netns, doing=f"a macvtap link upon {lower}") as route:
         route.link(
             "add",

@@ -114,7 +114,7 @@ def test_a_group_is_its_switches(monkeypatch: pytest.MonkeyPatch) -> None:
     ("asked", "said"),
     [
         ("ovss", "icbench: doctor: --switch: there is no switch 'ovss'; did you mean ovs?"),
-        ("ovs:fast", "icbench: doctor: --switch: ovs has no mode 'fast'; its modes: none"),
+        ("ovs:fast", "icbench: doctor: --switch: ovs has no mode 'fast'; its modes: ip4 ip6"),
         ("", "icbench: doctor: --switch: no value given; write names separated by blanks or commas"),
     ],
 )

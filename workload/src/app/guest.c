@@ -101,7 +101,7 @@ static int open_ports(void)
 
 			snprintf(path, sizeof(path), "/dev/%s", names[i]->d_name);
 			port->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-			/* A port without its other end always polls as hung up, so a signal tells that it has
+			/* A port without its other end always polls as hung up, so a signal says that it has
 			 * one. */
 			if (port->fd >= 0 && fcntl(port->fd, F_SETOWN, getpid()) == 0 &&
 			        fcntl(port->fd, F_SETFL, O_RDWR | O_NONBLOCK | O_ASYNC) == 0)

@@ -30,7 +30,7 @@ class RouterPort:
 
     Attributes:
         mac: its MAC address.
-        ip: its own address, of which it has no network.
+        ip: its own address, without a network.
         end: the IP address of its endpoint, of the router's version.
         end_mac: the MAC address of its endpoint.
     """

@@ -18,7 +18,7 @@ from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
-from pytest_icbench.host.net.routes import add_routes, forward_ipv6
+from pytest_icbench.host.net.route_table import add_routes, forward_ipv6
 from pytest_icbench.model import routes
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.routes import Share, network

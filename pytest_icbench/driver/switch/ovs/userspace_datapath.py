@@ -29,7 +29,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     socket_path,
 )
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S, plugin_options
-from pytest_icbench.driver.switch.ovs import router
+from pytest_icbench.driver.switch.ovs import router_flows
 from pytest_icbench.driver.switch.ovs.daemons import (
     OvsDaemons,
     find_disabled_queue,
@@ -106,7 +106,7 @@ class OpenVSwitch(DaemonSwitch):
     learns = True
     least_ageing_s = 15.0
     modes = tuple(ROUTER_MODES)
-    route_bytes = router.ROUTE_BYTES
+    route_bytes = router_flows.ROUTE_BYTES
     port_frame_bytes = _FRAME_BYTES
     segments = True
     uplinks = ("kernel", "af_xdp", "vfio")
@@ -161,7 +161,7 @@ class OpenVSwitch(DaemonSwitch):
         if to_kernel and spec.uplink is None:
             config = {"pmd-cpu-mask": config["pmd-cpu-mask"]}  # without DPDK
         table = self._router_of(spec, attachments)
-        limit = {} if table is None else router.flow_limit(table.size)
+        limit = {} if table is None else router_flows.flow_limit(table.size)
         tso = {"userspace-tso-enable": "true"} if "true" in offloads.values() else {}
         config = {**config, **limit, **tso, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
@@ -193,8 +193,8 @@ class OpenVSwitch(DaemonSwitch):
         def add(flows: Iterable[str]) -> None:
             self.daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join(flows), timeout_s=_FLOWS_S)
 
-        add(router.port_flows(table))
-        spent = table.install(session, lambda port, part: add(router.route_flows(table.version, port, part)))
+        add(router_flows.port_flows(table))
+        spent = table.install(session, lambda port, part: add(router_flows.route_flows(table.version, port, part)))
         config = {**self._facts.config, "router": table.facts()}
         self._facts = replace(self._facts, config=config, conditions=spent)
 
@@ -262,7 +262,7 @@ class OpenVSwitch(DaemonSwitch):
         routed = spec.mode in ROUTER_MODES
         flows = [
             f"priority=1,in_port={attachment.index + 1},actions="
-            + (router.port_action() if routed else _action(attachment, attachments))
+            + (router_flows.port_action() if routed else _action(attachment, attachments))
             for attachment in attachments
         ]
         if spec.uplink is not None:

@@ -56,7 +56,7 @@ class Memory(NamedTuple):
 
     Attributes:
         hugepages: whether its buffers are in huge pages.
-        heap_mib, statistics_mib: bounds of its heap and its statistics, of which it touches what it needs.
+        heap_mib, statistics_mib: bounds of its heap and its statistics; it touches only what it needs.
     """
 
     hugepages: bool = True

@@ -32,7 +32,7 @@ from pytest_icbench.driver.switch.protocol import (
     SwitchSpec,
 )
 from pytest_icbench.driver.switch.vpp import client as vpp_client
-from pytest_icbench.driver.switch.vpp import interfaces, program, router
+from pytest_icbench.driver.switch.vpp import interfaces, program, vpp_router
 from pytest_icbench.driver.switch.vpp.interfaces import VppUplink
 from pytest_icbench.driver.switch.vpp.program import Memory, VppFiles, hugepages_mib, startup_config
 from pytest_icbench.driver.switch.vpp.worker_load import (
@@ -91,7 +91,7 @@ class Vpp(DaemonSwitch):
     learns = True
     least_ageing_s = 60.0
     modes = (_XCONNECT, *ROUTER_MODES)
-    route_bytes = router.HEAP_BYTES
+    route_bytes = vpp_router.HEAP_BYTES
     config_keys: ClassVar[Mapping[str, Kind]] = {
         "startup": "text",
         "commands": "texts",
@@ -164,7 +164,7 @@ class Vpp(DaemonSwitch):
         memory = Memory(hugepages=not to_kernel or self._uplink is not None)
         if version is not None:
             routes = sum(part.count for _, part in spec.routes)
-            memory = router.with_routes(memory, version, routes, 1 + len(spec.worker_cpus))
+            memory = vpp_router.with_routes(memory, version, routes, 1 + len(spec.worker_cpus))
         config = startup_config(
             files,
             main_cpu=main_cpu,
@@ -257,8 +257,8 @@ class Vpp(DaemonSwitch):
             client.call("sw_interface_set_l2_bridge", rx_sw_if_index=interface, bd_id=domain, enable=True)
 
     def _route(self, client: vpp_client.VppClient, session: HostSession, table: Router, mtu: int) -> None:
-        lines = router.join(client, table, self._interfaces, mtu)
-        spent = table.install(session, lambda port, part: router.add(client, table, self._interfaces, port, part))
+        lines = vpp_router.join(client, table, self._interfaces, mtu)
+        spent = table.install(session, lambda port, part: vpp_router.add(client, table, self._interfaces, port, part))
         config = {**self._facts.config, "router": table.facts(), "router_commands": lines}
         self._facts = replace(self._facts, config=config, conditions=spent)
         self._routes = True
@@ -290,7 +290,7 @@ class Vpp(DaemonSwitch):
             client = self._live()
             self._place_queues(client)
             if self._routes:
-                router.await_walks(client)
+                vpp_router.await_walks(client)
             if self._rx_mode != POLLING:
                 return
             before = self._sample(client)

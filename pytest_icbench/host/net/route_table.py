@@ -66,7 +66,7 @@ def _messages(
     gateway: ipaddress.IPv4Address | ipaddress.IPv6Address,
     link: int,
 ) -> Iterator[tuple[bytes, str]]:
-    """Yields the messages of each call, of which the last asks for an answer, with their first prefix."""
+    """Yields the messages of each call with their first prefix. The last message asks for an answer."""
     family, size = (socket.AF_INET, 4) if first.version == 4 else (socket.AF_INET6, 16)
     route = struct.pack(_ROUTE, family, first.prefixlen, 0, 0, _MAIN, _STATIC, _UNIVERSE, _UNICAST, _ONLINK)
     tail = struct.pack("=HH", 4 + size, _GATEWAY) + gateway.packed + struct.pack("=HHI", 8, _OUT, link)
