@@ -14,6 +14,7 @@ from pytest_icbench.host.namespaces import open_netns
 from pytest_icbench.host.net.links import TX_QUEUE_LENGTH, End, await_up, configure, link_index, netlink
 
 _HAIRPIN = 1
+_IFF_ALLMULTI = 0x200
 #: IANA's port of VXLAN.
 _VXLAN_PORT = 4789
 #: ``enum netkit_mode``; its policies stay at their defaults, which let everything pass.
@@ -76,6 +77,8 @@ def create_macvtap(lower: str, netns: str, end: End, *, mac: str, mode: str, mtu
             txqlen=TX_QUEUE_LENGTH,
         )
     configure(end)
+    with netlink(netns, doing=f"multicast at {end.name}") as route:  # no program joins a group at the link
+        route.link("set", index=index, flags=_IFF_ALLMULTI, change=_IFF_ALLMULTI)
     await_up(end.name, end.netns)
     device = _device(index)
     if not device.exists():
