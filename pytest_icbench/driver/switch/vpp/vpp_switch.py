@@ -70,6 +70,8 @@ _WORKER = "vpp_wk_{}"
 #: Seconds for which its workers are observed without frames.
 _IDLE_S = 0.02
 _ADMIN_UP = 1
+#: Seconds after a change for which workers do not sleep: VPP has 0.5 after each time that it stops them.
+_AWAKE_S = 0.6
 #: Gives it a private /dev/shm for its API's shared memory, which VPP leaves when it is killed.
 _NAMESPACE = 'set -e; mount -t tmpfs none /dev/shm; exec "$@"'
 
@@ -283,7 +285,7 @@ class Vpp(DaemonSwitch):
     def prepare_traffic(self) -> None:
         """Assigns the endpoints' queues to workers and measures an idle round. Raises ProvisionError.
 
-        Workers that sleep have no idle rounds.
+        Workers that sleep have no idle rounds; it waits until they do.
         """
         self.meet_endpoints()
         with self._naming_death():
@@ -292,6 +294,7 @@ class Vpp(DaemonSwitch):
             if self._routes:
                 vpp_router.await_walks(client)
             if self._rx_mode != POLLING:
+                time.sleep(_AWAKE_S)
                 return
             before = self._sample(client)
             time.sleep(_IDLE_S)
@@ -361,20 +364,18 @@ class Vpp(DaemonSwitch):
     def busy(self) -> Busy | None:
         """Returns the time of its workers without empty rounds: see ``vpp.worker_load``.
 
-        Workers that sleep between interrupts are busy whenever they have a CPU.
+        Workers that sleep between interrupts are busy whenever they have a CPU. Nothing is asked that wakes them.
         """
-        with self._naming_death():
-            sample = self._sample(self._live())
         names = [_WORKER.format(worker) for worker in range(len(self._worker_cpus))]
+        if self._rx_mode != POLLING:
+            pid = self.live().process.pid
+            ran, wakeups = read_run_times(pid), read_wakeups(pid, names)
+            return Busy(busy_ns=sum(ran.get(name, 0) for name in names), workers=len(names), wakeups=wakeups)
+        with self._naming_death():
+            busy_ns = self._load.busy_ns(self._sample(self._live()))
         handled = parse_frames(self._runtime, _ENTRANCE)
         frames = {str(cpu): handled.get(name, 0) for name, cpu in zip(names, self._worker_cpus, strict=True)}
-        busy_ns, wakeups = self._load.busy_ns(sample), None
-        if self._rx_mode != POLLING:
-            busy_ns = sum(sample.run_ns.get(name, 0) for name in names)
-            wakeups = read_wakeups(self.live().process.pid, names)
-        if busy_ns is None:
-            return None
-        return Busy(busy_ns=busy_ns, workers=len(names), frames=frames, wakeups=wakeups)
+        return None if busy_ns is None else Busy(busy_ns=busy_ns, workers=len(names), frames=frames)
 
     def _sample(self, client: vpp_client.VppClient) -> Sample:
         assert self.daemon is not None
@@ -401,7 +402,9 @@ class Vpp(DaemonSwitch):
         return ports_by_worker
 
     def batches(self) -> Batches | None:
-        """Returns frames and calls of its entrance node, whose quotient is the vector size."""
+        """Returns frames and calls of its entrance node, whose quotient is the vector size; None if workers sleep."""
+        if self._rx_mode != POLLING:
+            return None
         with self._naming_death():
             text, self._runtime = self._runtime or self._live().command(_RUNTIME, SAMPLE_S), ""
         return parse_batches(text, _ENTRANCE)

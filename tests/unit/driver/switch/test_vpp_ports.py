@@ -284,9 +284,12 @@ def test_queues_are_in_the_rx_mode_that_was_asked_for(
     switch, _ = start(session, port="memif", rx_mode=asked)
     switch.prepare_traffic()
     assert client.rx_modes == {1: number, 2: number}
+    client.commands.clear()
     # Of workers that poll only idle rounds tell the load, and this one had none.
     busy = switch.busy()
     assert (None if busy is None else busy.wakeups) == (None if asked is None else 0)
+    # What VPP's command line is asked wakes workers for half a second.
+    assert (client.commands == []) == (asked is not None)
 
 
 def test_an_rx_mode_that_vpp_does_not_keep_is_no_measurement(session: Any, client: Client) -> None:
