@@ -164,11 +164,9 @@ _TYPED = r'[tool.pytest]\nicbench_ring = 512\nicbench_switch = ["veth"]\n'
 #: What a container does in a directory that it can write, each with a word at its end if it was done.
 _IN_DIRECTORIES = {
     "nests 1,500 directories": 'cd $0 && perl -e "mkdir q(x) and chdir q(x) or die for 1..1500" && echo done',
-    "fills what it shares": "head -c 300M /dev/zero >$0/filling || echo done",
+    "fills what it shares": "head -c 64M /dev/zero >$0/filling || echo done",
     "puts links in the place of files": 'cd $0 && for f in *; do rm -r "$f"; ln -s /etc/passwd "$f"; done; echo done',
 }
-#: Appends to the standard error of each process in a container that has a file there.
-_FLOOD = "for f in /proc/[0-9]*/fd/2; do [ ! -f $f ] || { head -c 200M /dev/zero >>$f && echo done; }; done"
 _ONE_WORKER = 'exec "$@" -p xdist.plugin -n 1'
 
 #: For the harness alone: the host's clock belongs to others, too.
@@ -334,9 +332,10 @@ def _containers() -> Iterator[Fault]:
     inside = "nsenter --target $VICTIM --mount --pid --net"
     everywhere = f"{inside} find /run/icbench -depth -type d -writable -exec sh -c"  # what is made is not visited
     actions = {what: f"{everywhere} '{action}' {{}} ';'" for what, action in _IN_DIRECTORIES.items()}
-    actions["floods its logs"] = f"{inside} sh -c '{_FLOOD}'"
     for what, action in actions.items():
-        for switch, node in itertools.product(("linux-bridge", "testpmd"), ("lxc", "oci")):
+        # A link in the place of its sockets ends testpmd's case, as it should.
+        switches = ("linux-bridge",) if "links" in what else ("linux-bridge", "testpmd")
+        for switch, node in itertools.product(switches, ("lxc", "oci")):
             done = f"({action}) 2>&1 | grep done"
             yield Fault(
                 "container",
