@@ -277,7 +277,7 @@ class Run:
         try:
             self.free_endpoints()
             self.progress.update(case.id, "build")
-            self.testbed.session.progress = lambda text: self.progress.update(case.id, f"build: {text}")
+            self.testbed.show_progress(lambda text: self.progress.update(case.id, f"build: {text}"))
             requests = self.testbed.need(case, settings) if base is None else self.testbed.need(case, settings, base)
             rigs = self.pool.acquire(requests)
             budgeted = self._within_budget(case, settings, began)

@@ -119,6 +119,10 @@ class Testbed:
         """The second host; None for a run on one."""
         return self._hosts.remote
 
+    def show_progress(self, show: Callable[[str], None]) -> None:
+        """Lets long steps of building show how far they are, as a few words."""
+        self.session.progress = show
+
     @property
     def _session_options(self) -> SessionOptions:
         return SessionOptions(

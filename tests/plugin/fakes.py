@@ -98,6 +98,9 @@ class FakeTestbed:
             on_wait(self.fitness, limit_s)
         return self.fitness
 
+    def show_progress(self, show: Callable[[str], None]) -> None:
+        """Its rigs take no time."""
+
     def take_fitness(self, fitness: Fitness) -> None:
         self.log.append(f"fitness {fitness.sentence}")
 
