@@ -163,8 +163,6 @@ def main() -> None:
             threads.append(threading.Thread(target=Guest(calls).serve, args=(servers[-1],)))
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
 
 
 if __name__ == "__main__":

@@ -333,10 +333,11 @@ class RunningLaunch:
 
     def pids(self) -> dict[int, int]:
         """Returns the process ids on the host, by endpoint index; in a virtual machine, that of the machine."""
-        return {index: self._pid(index, speaker.process.pid) for index, speaker in self._speakers.items()}
-
-    def _pid(self, index: int, pid: int) -> int:
-        return self._inits[index] if getattr(self._nodes[index], "machine", False) else pid
+        machines = {index for index, node in self._nodes.items() if getattr(node, "machine", False)}
+        return {
+            index: self._inits[index] if index in machines else speaker.process.pid
+            for index, speaker in self._speakers.items()
+        }
 
     def usage(self) -> dict[int, Usage]:
         """Returns what each process used, and what the interfaces of its node counted, by endpoint index."""

@@ -22,7 +22,7 @@ OPTION = "--icbench-vm-kernel"
 DPDK_DRIVER = "uio_pci_generic"
 #: Modules of the kernel that every machine loads unless they are built in.
 MODULES = ("virtio_pci", "virtio_console", "virtio_net", DPDK_DRIVER)
-_DIRECTORIES = ("dev", "proc", "sys", "run", "tmp", "var/run", "modules")
+_DIRECTORIES = ("dev", "proc", "sys", "run", "tmp", "modules")
 _RELEASE = re.compile(rb"\S+")
 _LDD_S = 20.0
 #: The path of a shared library, or of the loader, in a line of ldd.

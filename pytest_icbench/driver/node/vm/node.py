@@ -40,6 +40,8 @@ _SPARE_MIB = 16
 _GUEST_PAGE_MIB = 2
 #: Longest time until a machine answers, and of a step of its set-up, in seconds; emulation takes several times that.
 BOOT_S, STEP_S, EMULATED = 60.0, 20.0, 4
+#: After so long a step is asked for again.
+AGAIN_S = 2.0
 _POLL_S = 0.005
 _VERSION_S = 10.0
 #: The workload's applications that read or write files, which a machine does not share with the host.
@@ -118,7 +120,7 @@ class VmNode(NetnsNode):
         self._directory = session.dir / f"{spec.name}.vm"
 
     def start(self) -> NodeFacts:
-        """Makes the machine, which boots once it is plugged in. Raises ProvisionError with the end of its console."""
+        """Boots the machine and waits until it answers. Raises ProvisionError with the end of its console."""
         reason = qemu.explain_no_kvm()
         facts = super().start()
         try:
@@ -127,9 +129,10 @@ class VmNode(NetnsNode):
             log = self._session.logs / f"{self.spec.name}.console.log"
             self._qemu = process = self._begin(machine.argv(), self._emulator_cpus, log, pipes=False)
             self._slowness = EMULATED if reason else 1
-            self._await(machine.monitor.is_socket, "opened its monitor", STEP_S)
+            self._await(machine.monitor.is_socket, "opened its monitor", STEP_S * self._slowness)
             self._machine = machine
             self._pin()
+            self._call("ready", timeout_s=BOOT_S)
         except BaseException:
             self.stop()
             raise
@@ -195,11 +198,11 @@ class VmNode(NetnsNode):
                     raise ProvisionError(f"a CPU of {self.spec.name} cannot run on {cpu}: {error.strerror}") from None
 
     def plug(self, endpoint: Endpoint, mtu: int, neighbours: Sequence[Address]) -> Endpoint:
-        """Gives the machine its network device and boots it; see ``NodeFacts.plug``. Raises ProvisionError."""
+        """Gives the machine its network device; see ``NodeFacts.plug``. Raises ProvisionError."""
         address = endpoint.address
         match endpoint:
             case Veth():
-                self._boot(qemu.device_properties(address.mac, mtu=mtu))
+                self._add_device(qemu.device_properties(address.mac, mtu=mtu))
                 self._call("link", address.ip, str(address.prefix), str(mtu))
                 for neighbour in neighbours:
                     self._call("neighbour", neighbour.mac, neighbour.ip)
@@ -210,28 +213,34 @@ class VmNode(NetnsNode):
                     backend = {"type": "socket", "data": {"addr": path, "server": False}}
                     monitor.call("chardev-add", id="switch", backend=backend)
                     monitor.call("netdev_add", type="vhost-user", id="net", chardev="switch")
-                properties = qemu.device_properties(address.mac, packed=endpoint.packed)
-                # DPDK takes no interrupts, and an emulating QEMU 7.2 ends at those of a vhost-user device.
-                self._boot({**properties, "vectors": 0})
+                self._add_device(qemu.device_properties(address.mac, packed=endpoint.packed))
                 pages = (endpoint_mib(carries_jumbo(mtu)) + _SPARE_MIB) // _GUEST_PAGE_MIB
                 self._call("pages", str(pages))
                 self._call("driver", qemu.PCI_ADDRESS, initramfs.DPDK_DRIVER)
                 return Pci(address=address, pci=qemu.PCI_ADDRESS)
         raise ProvisionError(f"node {self.spec.name} is a virtual machine, which has no port of kind {endpoint.kind}")
 
-    def _boot(self, properties: dict[str, Any]) -> None:
-        """Adds the network device, lets the machine boot, and waits until it answers."""
+    def _lasts(self, process: Process, seconds: float) -> bool:
+        """Whether a process, and the machine, still run after so long; returns as soon as one of them does not."""
+        machine = self._qemu
+        assert machine is not None
+        return not wait_until(lambda: process.poll() is not None or machine.poll() is not None, seconds, _POLL_S)
+
+    def _add_device(self, properties: dict[str, Any]) -> None:
         with qemu.Monitor(self._machine.monitor) as monitor:
             monitor.call("device_add", **properties)
-            monitor.call("cont")
-        self._call("ready", timeout_s=BOOT_S)
 
     def _call(self, *words: str, timeout_s: float = STEP_S) -> None:
         """Has the machine set something up, and waits for that. Raises ProvisionError."""
         log = self._session.logs / f"{self.spec.name}.setup.log"
+        deadline = time.monotonic() + timeout_s * self._slowness
         process = self.spawn([str(workload_path()), "guest", *words], cpus=self.spec.cpus, log=log)
         try:
-            self._await(lambda: process.poll() is not None, f"answered '{words[0]}'", timeout_s)
+            while self._lasts(process, AGAIN_S * self._slowness) and time.monotonic() < deadline:
+                # An emulated machine that took in a device was seen to miss that its port was opened meanwhile.
+                process.stop(term_s=0)
+                process = self.spawn([str(workload_path()), "guest", *words], cpus=self.spec.cpus, log=log)
+            self._await(lambda: process.poll() is not None, f"answered '{words[0]}'", 0.0)
         finally:
             process.stop(term_s=0)
         if process.poll() != 0:
@@ -243,10 +252,9 @@ class VmNode(NetnsNode):
         """Waits for the machine. Raises ProvisionError with the end of its console if it ends, or takes longer."""
         process = self._qemu
         assert process is not None
-        timeout_s *= self._slowness
         done = wait_until(lambda: condition() or process.poll() is not None, timeout_s, _POLL_S)
         if process.poll() is not None or not done:
-            how = "has ended" if process.poll() is not None else f"has not {what} within {timeout_s:g} s"
+            how = "has ended" if process.poll() is not None else f"has not {what} in time"
             raise ProvisionError(
                 f"the virtual machine {self.spec.name} {how}; the end of its console:\n{process.tail(8)}"
             )

@@ -87,13 +87,13 @@ class Machine:
         return self.directory / f"c{number}"
 
     def argv(self, program: str = PROGRAM) -> list[str]:
-        """Returns QEMU's command line. It waits for ``cont`` before the machine boots. Pure."""
+        """Returns QEMU's command line. Pure."""
         memory = f"memory-backend-memfd,id=memory,size={self.memory_mib}M,share=on"
         if self.page_kib is not None:
             memory += f",hugetlb=on,hugetlbsize={self.page_kib}K,prealloc=on"
         if self.numa_node is not None:
             memory += f",host-nodes={self.numa_node},policy=bind"
-        argv = [program, "-name", self.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-S"]
+        argv = [program, "-name", self.name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
         argv += ["-machine", "pc,memory-backend=memory", "-object", memory, "-m", str(self.memory_mib)]
         # A clock that stops, or a rate that changes, would be no clock: the machine sees that the host's does not.
         argv += ["-accel", "kvm", "-cpu", "host,migratable=off"] if self.kvm else []
