@@ -156,11 +156,10 @@ def main() -> None:
     assert monitor
     calls = Path(monitor[1]).parent / "calls"
     threads = [threading.Thread(target=serve_monitor, args=(listening(monitor[1]), calls))]
-    servers: list[socket.socket] = []
     for path in re.findall(r"socket,id=c\d,path=([^,]+)", line):
-        servers.append(listening(path))
+        server = listening(path)
         if FAULT != "mute":
-            threads.append(threading.Thread(target=Guest(calls).serve, args=(servers[-1],)))
+            threads.append(threading.Thread(target=Guest(calls).serve, args=(server,)))
     for thread in threads:
         thread.start()
 

@@ -129,7 +129,6 @@ def test_a_machine_that_does_not_start_is_told_with_its_last_words(
 ) -> None:
     monkeypatch.setenv("FAKE_QEMU", fault)
     monkeypatch.setattr(vm, "BOOT_S", 0.2)
-    monkeypatch.setattr(vm, "AGAIN_S", 0.1)
     node = make_node("vm", session, NodeSpec(session.name("n"), [CPU]))
     with pytest.raises(ProvisionError, match=culprit):
         node.start()
@@ -149,15 +148,10 @@ def test_a_device_that_is_refused_is_told(
 
 
 @pytest.fixture
-def started(start: Callable[[], Started]) -> Started:
-    return start()
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, started: Started, tmp_path: Path) -> Callable[[str], Process]:
+def shell(monkeypatch: pytest.MonkeyPatch, start: Callable[[], Started], tmp_path: Path) -> Callable[[str], Process]:
     """Runs a script in a machine, whose only program is a shell here."""
     relay = workload_path()
-    node, _ = started
+    node, _ = start()
     begin = node._begin
     monkeypatch.setattr(vm, "workload_path", lambda: Path("/bin/sh"))
     monkeypatch.setattr(node, "_begin", lambda argv, *rest, **more: begin([str(relay), *argv[1:]], *rest, **more))
@@ -217,11 +211,12 @@ def test_only_so_many_processes_run_at_a_time(shell: Callable[[str], Process]) -
     assert shell("exit 0").wait(5) == 0
 
 
-def test_a_process_ends_with_its_machine(shell: Callable[[str], Process], started: Started) -> None:
-    process = shell("echo up; sleep 60")
-    assert process.stdout is not None
-    assert process.stdout.read(3) == b"up\n"
-    os.kill(started[1].init_pid, signal.SIGKILL)
+def test_a_process_ends_with_its_machine(
+    shell: Callable[[str], Process], session: HostSession, start: Callable[[], Started]
+) -> None:
+    node, facts = start()
+    process = node.spawn(["/bin/sh", "-c", "sleep 60"], cpus=[CPU], log=session.logs / "log")
+    os.kill(facts.init_pid, signal.SIGKILL)
     assert process.wait(5) == -signal.SIGKILL
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.measure.launch.validity import RULES
+from pytest_icbench.measure.launch.validity import EMULATED, RULES
 from pytest_icbench.measure.summary.recorded import Recorded
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
@@ -40,13 +40,11 @@ class Course:
         started_at: seconds since the epoch.
         duration_s: how long the case took.
         failure: why the next one did not come up, or why the times of all are none (``NodeFacts.untimed``); else None.
-        reason: the reason of INVALID for the failure.
     """
 
     started_at: float
     duration_s: float
     failure: str | None = None
-    reason: str = START_FAILED
 
 
 def summarize_startup(
@@ -60,9 +58,10 @@ def summarize_startup(
     failure = course.failure
     times, last = startups.total_ns, startups.idle[-1] if startups.idle else None
     half_ns = startups.first_trip_quantile_ns(0.5)
-    evidence = failure
-    if failure is not None and course.reason == START_FAILED:
+    evidence, reason = failure, None if failure is None else EMULATED
+    if failure is not None and len(times) < startups.asked:
         evidence = f"container {len(times) + 1:,} of {startups.asked:,} did not come up: {failure}"
+        reason = START_FAILED
     return Measurement(
         case=case.id,
         dimension=case.dimension,
@@ -72,7 +71,7 @@ def summarize_startup(
         mode=case.mode_label,
         placement=around.placement,
         verdict=None if failure is None else Verdict.INVALID,
-        reason=None if failure is None else course.reason,
+        reason=reason,
         evidence=evidence,
         bottleneck="unknown",
         generator_bound=False,
@@ -110,8 +109,4 @@ def recompute_startup(recorded: Recorded) -> Measurement:
         recorded.around,
         Course(whole.started_at, whole.duration_s, "" if whole.verdict == Verdict.INVALID else None),
     )
-    return (
-        measurement
-        if measurement.evidence is None
-        else replace(measurement, reason=whole.reason, evidence=whole.evidence)
-    )
+    return measurement if measurement.evidence is None else replace(measurement, evidence=whole.evidence)

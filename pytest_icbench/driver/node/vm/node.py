@@ -40,8 +40,6 @@ _SPARE_MIB = 16
 _GUEST_PAGE_MIB = 2
 #: Longest time until a machine answers, and of a step of its set-up, in seconds; emulation takes several times that.
 BOOT_S, STEP_S, EMULATED = 60.0, 20.0, 4
-#: After so long a step is asked for again.
-AGAIN_S = 2.0
 _POLL_S = 0.005
 _VERSION_S = 10.0
 #: The workload's applications that read or write files, which a machine does not share with the host.
@@ -129,7 +127,7 @@ class VmNode(NetnsNode):
             log = self._session.logs / f"{self.spec.name}.console.log"
             self._qemu = process = self._begin(machine.argv(), self._emulator_cpus, log, pipes=False)
             self._slowness = EMULATED if reason else 1
-            self._await(machine.monitor.is_socket, "opened its monitor", STEP_S * self._slowness)
+            self._await(machine.monitor.is_socket, "opened its monitor", STEP_S)
             self._machine = machine
             self._pin()
             self._call("ready", timeout_s=BOOT_S)
@@ -220,12 +218,6 @@ class VmNode(NetnsNode):
                 return Pci(address=address, pci=qemu.PCI_ADDRESS)
         raise ProvisionError(f"node {self.spec.name} is a virtual machine, which has no port of kind {endpoint.kind}")
 
-    def _lasts(self, process: Process, seconds: float) -> bool:
-        """Whether a process, and the machine, still run after so long; returns as soon as one of them does not."""
-        machine = self._qemu
-        assert machine is not None
-        return not wait_until(lambda: process.poll() is not None or machine.poll() is not None, seconds, _POLL_S)
-
     def _add_device(self, properties: dict[str, Any]) -> None:
         with qemu.Monitor(self._machine.monitor) as monitor:
             monitor.call("device_add", **properties)
@@ -233,14 +225,9 @@ class VmNode(NetnsNode):
     def _call(self, *words: str, timeout_s: float = STEP_S) -> None:
         """Has the machine set something up, and waits for that. Raises ProvisionError."""
         log = self._session.logs / f"{self.spec.name}.setup.log"
-        deadline = time.monotonic() + timeout_s * self._slowness
         process = self.spawn([str(workload_path()), "guest", *words], cpus=self.spec.cpus, log=log)
         try:
-            while self._lasts(process, AGAIN_S * self._slowness) and time.monotonic() < deadline:
-                # An emulated machine that took in a device was seen to miss that its port was opened meanwhile.
-                process.stop(term_s=0)
-                process = self.spawn([str(workload_path()), "guest", *words], cpus=self.spec.cpus, log=log)
-            self._await(lambda: process.poll() is not None, f"answered '{words[0]}'", 0.0)
+            self._await(lambda: process.poll() is not None, f"answered '{words[0]}'", timeout_s)
         finally:
             process.stop(term_s=0)
         if process.poll() != 0:
@@ -252,9 +239,10 @@ class VmNode(NetnsNode):
         """Waits for the machine. Raises ProvisionError with the end of its console if it ends, or takes longer."""
         process = self._qemu
         assert process is not None
+        timeout_s *= self._slowness
         done = wait_until(lambda: condition() or process.poll() is not None, timeout_s, _POLL_S)
         if process.poll() is not None or not done:
-            how = "has ended" if process.poll() is not None else f"has not {what} in time"
+            how = "has ended" if process.poll() is not None else f"has not {what} within {timeout_s:g} s"
             raise ProvisionError(
                 f"the virtual machine {self.spec.name} {how}; the end of its console:\n{process.tail(8)}"
             )

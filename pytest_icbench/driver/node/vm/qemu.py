@@ -98,10 +98,7 @@ class Machine:
         # A clock that stops, or a rate that changes, would be no clock: the machine sees that the host's does not.
         argv += ["-accel", "kvm", "-cpu", "host,migratable=off"] if self.kvm else []
         argv += [] if self.kvm else ["-accel", "tcg,thread=multi", "-cpu", "max,x-force-features=on,+invtsc"]
-        # Emulation leaves memory barriers out for a machine that can have one CPU alone, and devices, which are threads
-        # of their own, then miss what it does (until QEMU 10).
-        argv += ["-smp", f"{self.cpus},maxcpus={self.cpus + (not self.kvm)}"]
-        argv += ["-kernel", str(self.kernel), "-initrd", str(self.initramfs)]
+        argv += ["-smp", str(self.cpus), "-kernel", str(self.kernel), "-initrd", str(self.initramfs)]
         argv += ["-append", self._kernel_line(), "-serial", "stdio"]
         argv += ["-qmp", f"unix:{self.monitor},server=on,wait=off", "-device", "virtio-serial-pci"]
         for number in range(CHANNELS):
