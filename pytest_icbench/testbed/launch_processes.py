@@ -332,12 +332,8 @@ class RunningLaunch:
         return not self._ended and any(speaker.process.poll() is None for speaker in self._speakers.values())
 
     def pids(self) -> dict[int, int]:
-        """Returns the process ids on the host, by endpoint index; in a virtual machine, that of the machine."""
-        machines = {index for index, node in self._nodes.items() if getattr(node, "machine", False)}
-        return {
-            index: self._inits[index] if index in machines else speaker.process.pid
-            for index, speaker in self._speakers.items()
-        }
+        """Returns the process ids on the host, by endpoint index."""
+        return {speaker.index: speaker.process.pid for speaker in self._speakers.values()}
 
     def usage(self) -> dict[int, Usage]:
         """Returns what each process used, and what the interfaces of its node counted, by endpoint index."""

@@ -23,7 +23,6 @@ from pytest_icbench.driver.switch.protocol import NODE_INTERFACE
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links
 from pytest_icbench.host.net.sockets import Echo
 from pytest_icbench.host.process import Process, cpu_clock_ns, raise_files
@@ -35,12 +34,11 @@ from pytest_icbench.measure.case_progress import OnProgress, Progress
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.endpoint import Address, Veth
+from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.startup import FORK, Crowd, Idle, Retirement, Startups
-from pytest_icbench.model.traffic import MTU_ETHERNET
 
 #: Time for creating and removing a container, and a process, in seconds.
 CONTAINER_S, FORK_S = 0.06, 0.006
@@ -75,8 +73,6 @@ class Maker(Protocol):
 
     #: Path of the network namespace from which the containers are reached; None without one.
     outside: str | None
-    #: Why times of the containers are none; None: they are.
-    untimed: str | None
 
     def create(self, number: int, *, ask: bool = True) -> Startup:
         """Creates a container by its number, from 1. Raises ProvisionError, and then keeps what was created.
@@ -103,7 +99,6 @@ class NodeMaker:
         self._nodes: dict[int, Node] = {}
         self._inits: dict[int, tuple[str, int]] = {}
         self.outside: str | None = links.create_netns(session, "outside")
-        self.untimed: str | None = None
         self._echo = Echo(self.outside)
 
     def create(self, number: int, *, ask: bool = True) -> Startup:
@@ -116,14 +111,7 @@ class NodeMaker:
         started = time.perf_counter_ns()
         self._inits[number] = (facts.name, facts.init_pid)
         outer = links.End(f"b{number}", self.outside, here, (there,))
-        if facts.link is None:
-            links.create_pair(self._session, outer, links.End(NODE_INTERFACE, facts.netns, there, (here,)))
-        else:
-            with enter_netns(facts.netns):
-                links.move(facts.link, outer)
-        if facts.plug is not None:
-            facts.plug(Veth(there, NODE_INTERFACE, outer.name), MTU_ETHERNET, (here,))
-        self.untimed = self.untimed or facts.untimed
+        links.create_pair(self._session, outer, links.End(NODE_INTERFACE, facts.netns, there, (here,)))
         linked = time.perf_counter_ns()
         if ask:
             self._echo.ask(there.ip)
@@ -172,7 +160,6 @@ class ProcessMaker:
         self._session, self._cpus = session, cpus
         self._processes: dict[int, Process] = {}
         self.outside: str | None = None
-        self.untimed: str | None = None
 
     def create(self, number: int, *, ask: bool = True) -> Startup:  # noqa: ARG002 - as ``Maker``
         """See ``Maker``."""
@@ -324,7 +311,7 @@ def bear(
         idle=tuple(idle),
         retired=retired,
     )
-    return startups, failure or maker.untimed
+    return startups, failure
 
 
 def _look(maker: Maker, containers: int, before: int, session: HostSession) -> Idle:

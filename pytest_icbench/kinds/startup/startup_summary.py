@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_icbench.measure.launch.validity import EMULATED, RULES
+from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.summary.recorded import Recorded
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
@@ -39,7 +39,7 @@ class Course:
     Attributes:
         started_at: seconds since the epoch.
         duration_s: how long the case took.
-        failure: why the next one did not come up, or why the times of all are none (``NodeFacts.untimed``); else None.
+        failure: why the next one did not come up; None if all did.
     """
 
     started_at: float
@@ -58,10 +58,9 @@ def summarize_startup(
     failure = course.failure
     times, last = startups.total_ns, startups.idle[-1] if startups.idle else None
     half_ns = startups.first_trip_quantile_ns(0.5)
-    evidence, reason = failure, None if failure is None else EMULATED
-    if failure is not None and len(times) < startups.asked:
+    evidence = None
+    if failure is not None:
         evidence = f"container {len(times) + 1:,} of {startups.asked:,} did not come up: {failure}"
-        reason = START_FAILED
     return Measurement(
         case=case.id,
         dimension=case.dimension,
@@ -71,7 +70,7 @@ def summarize_startup(
         mode=case.mode_label,
         placement=around.placement,
         verdict=None if failure is None else Verdict.INVALID,
-        reason=reason,
+        reason=None if failure is None else START_FAILED,
         evidence=evidence,
         bottleneck="unknown",
         generator_bound=False,
