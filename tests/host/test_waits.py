@@ -19,7 +19,6 @@ from tests.host.test_switches import BRIEF, assert_heard, there_and_back
 __all__ = ["clean", "session"]  # fixtures
 
 pytestmark = [
-    pytest.mark.own_host,
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="rigs need root: run pytest with sudo"),
 ]
