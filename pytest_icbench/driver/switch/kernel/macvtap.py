@@ -65,11 +65,13 @@ class Macvtap(Macvlan):
                 raise ProvisionError(f"{device} of {self.name} is gone: its link was removed")
 
     def counters(self) -> list[PortCounters] | None:
-        """Returns the counters of the links."""
-        return [
-            kernel.port_counters(port.index, links.read_statistics(f"t{number}", self.netns), at_endpoint=True)
-            for number, port in enumerate(self._ports)
-        ]
+        """Returns the counters of the links. A link counts a frame before its device has room for it, or has not."""
+        counters = []
+        for number, port in enumerate(self._ports):
+            statistics = links.read_statistics(f"t{number}", self.netns)
+            statistics["rx_packets"] -= statistics["rx_dropped"]
+            counters.append(kernel.port_counters(port.index, statistics, at_endpoint=True))
+        return counters
 
     def stop(self) -> None:
         """Removes the namespace with all that is in it."""
