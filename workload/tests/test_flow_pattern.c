@@ -176,7 +176,8 @@ static void sends_a_mix(const char *sizes, const char *more)
 	sender_free(&s);
 }
 
-/* Returns the route of a frame with the headers `h`, from its destination; UINT32_MAX for the peer's address. */
+/* Returns the route of a frame with the headers `h`, from its destination; UINT32_MAX for the peer's address.
+ */
 static uint32_t route_of(const uint8_t *l2, const struct frame_header *h)
 {
 	const uint8_t *target = l2 + frame_ip_offset(h) + (h->ipv6 ? 24 : 16);
@@ -190,21 +191,22 @@ static uint32_t route_of(const uint8_t *l2, const struct frame_header *h)
 }
 
 /* Flow k takes route FIRST + k % COUNT, with right checksums; a control frame goes to the peer. */
-static void routes(const char *header, const char *sizes)
+static void routes(const char *header, const char *frames, const char *value)
 {
-	const char *argv[] = {"x", "send", ADDRESSES, "-R", "eth0", "--flows", "25", "--routes", "40:7", "--header",
-	        header, sizes, "64,128"};
+	const char *argv[] = {"x", "send", ADDRESSES, "-R", "eth0", "--flows", "25", "--routes", "40:7",
+	        "--header", header, frames, value};
 	uint8_t *payload[FRAMES];
 	struct options o;
 	uint32_t headers;
 
-	CHECK(parse_line(&o, sizes ? 16 : 14, argv) == OPTIONS_RUN);
+	CHECK(parse_line(&o, frames ? 16 : 14, argv) == OPTIONS_RUN);
 	o.io.packet_size = 128;
 	for (unsigned i = 0; i < o.io.pattern.cycle; i++)
 		o.io.pattern.sizes[i] += 64;
 	CHECK(pattern_prepare(&o.io.pattern) && prepare_needed(&o.io));
 	headers = frame_header_bytes(&o.io.ends.header);
 	port.o = &o;
+	memset(port.l2, 0, sizeof(port.l2)); /* what is not checked is blank, as the checksum supposes */
 	for (unsigned i = 0; i < FRAMES; i++) {
 		frame_write_headers(port.l2[i], &o.io.ends, o.io.packet_size);
 		payload[i] = port.l2[i] + headers;
@@ -226,7 +228,8 @@ static void routes(const char *header, const char *sizes)
 
 static void bad_routes(void)
 {
-	static const char *const BAD[] = {"", "1", ":1", "1:", "0:0", "1:2:3", "-1:1", "0:1000001", "1:1M", "1.5:2"};
+	static const char *const BAD[] = {
+	        "", "1", ":1", "1:", "0:0", "1:2:3", "-1:1", "0:1000001", "1:1M", "1.5:2"};
 	struct options o;
 
 	for (unsigned i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
@@ -247,9 +250,9 @@ int main(void)
 	sends_a_mix(SIMPLE, NULL);
 	sends_a_mix(SIMPLE, "-c");
 	sends_a_mix("9216,64", "-c");
-	routes("udp4", NULL);
-	routes("udp4", "--sizes");
-	routes("tcp6", NULL);
+	routes("udp4", NULL, NULL);
+	routes("udp4", "--sizes", "64,128");
+	routes("tcp6", "-p", "128");
 	bad_routes();
 	return 0;
 }

@@ -186,8 +186,8 @@ static inline struct in_addr frame_route_ip(uint32_t route)
 void frame_set_route(uint8_t *l2, const struct frame_header *h, uint32_t route);
 void frame_set_source_port(uint8_t *l2, const struct frame_header *h, uint16_t port);
 
-/* Sets both addresses of an IPv4 header without reading it, so that its cache line need not be present. `sum` is
- * the sum of its words except checksum and addresses. */
+/* Sets both addresses of an IPv4 header without reading it, so that its cache line need not be present. `sum`
+ * is the sum of its words except checksum and addresses. */
 static inline void frame_put_ips(uint8_t *ip, uint32_t sum, struct in_addr source, struct in_addr target)
 {
 	uint32_t from = ntohl(source.s_addr), to = ntohl(target.s_addr);

@@ -58,11 +58,11 @@ struct io_schedule {
 
 struct io_config {
 	struct frame_ends ends;
-	uint32_t packet_size;        /* bytes, with FCS; of the longest frame */
-	struct flow_pattern pattern; /* sizes and flows */
+	uint32_t packet_size;         /* bytes, with FCS; of the longest frame */
+	struct flow_pattern pattern;  /* sizes and flows */
 	struct pattern_routes routes; /* those that its frames take */
-	struct acl acl;              /* of the frames that it sends */
-	struct acl peer_acl;         /* of the frames that it counts */
+	struct acl acl;               /* of the frames that it sends */
+	struct acl peer_acl;          /* of the frames that it counts */
 	uint16_t stream_id;
 	uint16_t peer_stream; /* the stream to count; 0: the same */
 	bool check_payload;   /* writes and checks every byte of a payload */

@@ -80,7 +80,8 @@ static void set_flows(const struct io_config *c, uint8_t *payload[], unsigned n,
 
 		set_flow(c, payload[i] - header, flow);
 		if (c->routes.count)
-			frame_set_route(payload[i] - header, &c->ends.header, pattern_route(&c->routes, flow));
+			frame_set_route(
+			        payload[i] - header, &c->ends.header, pattern_route(&c->routes, flow));
 	}
 }
 
@@ -171,7 +172,8 @@ void prepare_control(const struct io_config *c, const struct io_ops *ops, struct
 	if (pattern_has_flows(&c->pattern) && ops->sees_l2)
 		set_flow(c, payload - frame_header_bytes(&c->ends.header), 0);
 	if (c->routes.count && ops->sees_l2)
-		frame_set_target_ip(payload - frame_header_bytes(&c->ends.header), &c->ends.header, c->ends.remote_ip);
+		frame_set_target_ip(
+		        payload - frame_header_bytes(&c->ends.header), &c->ends.header, c->ends.remote_ip);
 	if (c->acl.percent)
 		set_acl_mark(c, payload, UINT32_MAX);
 }

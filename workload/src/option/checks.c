@@ -65,7 +65,8 @@ static bool check_routes(const struct options *o, struct failure *f)
 	if (!makes_frames(o->app))
 		snprintf(f->text, f->size, "--routes does not apply: %.40s makes no frames", o->app_name);
 	else if (!(o->backend->flags & IO_HEADERS))
-		snprintf(f->text, f->size, "--routes needs -R IF or dpdk-%.40s: a UDP socket sends to its peer alone",
+		snprintf(f->text, f->size,
+		        "--routes needs -R IF or dpdk-%.40s: a UDP socket sends to its peer alone",
 		        o->app->name);
 	else
 		return true;
