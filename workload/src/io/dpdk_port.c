@@ -180,6 +180,11 @@ static bool leaves_last(const struct io_config *c)
 	return c->role.sends && !(c->role.duplex && c->stream_id > io_counted_stream(c));
 }
 
+static bool has_no_interrupts(const struct dpdk_port *port, char *err, size_t err_len)
+{
+	return dpdk_fail(err, err_len, "%s has no receive interrupts: leave out --wait", port->driver);
+}
+
 /* Collects the interrupts of the receive queues. */
 static bool open_interrupts(struct dpdk_port *port, char *err, size_t err_len)
 {
@@ -195,8 +200,7 @@ static bool open_interrupts(struct dpdk_port *port, char *err, size_t err_len)
 		        rte_eth_dev_rx_intr_disable(port->id, q) == 0 &&
 		        epoll_ctl(port->wakes, EPOLL_CTL_ADD, fd, &event) == 0;
 	}
-	return ready ||
-	       dpdk_fail(err, err_len, "%s has no receive interrupts: leave out --wait", port->driver);
+	return ready || has_no_interrupts(port, err, err_len);
 }
 
 static void enable_interrupts(struct dpdk_port *port, bool enable)
@@ -376,7 +380,11 @@ bool dpdk_port_open(struct dpdk_port *port, uint16_t id, struct rte_mempool *sha
 	        .queues = (uint16_t)c->queues,
 	        .shares_pool = shared != NULL,
 	        .frame_bytes = c->packet_size - FRAME_FCS_BYTES};
-	if (configure(port, shared, c, err, err_len) && start(port, c, err, err_len) &&
+	/* The driver of memif is named before it starts: closed at once, it crashes. */
+	if (configure(port, shared, c, err, err_len) &&
+	        (c->wait == IO_WAIT_POLL || strcmp(port->driver, "net_memif") != 0 ||
+	                has_no_interrupts(port, err, err_len)) &&
+	        start(port, c, err, err_len) &&
 	        (c->wait == IO_WAIT_POLL || open_interrupts(port, err, err_len)))
 		return true;
 	close_port(port);
