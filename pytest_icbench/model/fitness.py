@@ -151,7 +151,7 @@ class Fitness:
 
 
 def too_disturbed(result: Measurement) -> bool:
-    """Whether so many launches of the figures were disturbed that REGRESSED is not claimed; False if not known."""
+    """Whether too many launches of the figures were disturbed to claim REGRESSED; False if not known."""
     return (result.disturbed_launches or 0) > MOST_DISTURBED * result.launches
 
 

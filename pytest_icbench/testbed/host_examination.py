@@ -109,7 +109,7 @@ def _counters(root: Root) -> Iterator[Finding]:
     if energy is None:
         yield success("energy", "the CPU packages report their energy (RAPL): results have it per frame")
     else:
-        yield note("energy", f"{energy}: results have no energy per frame", "measure on a machine of its own, as root")
+        yield note("energy", f"{energy}: results have no energy per frame", "measure on physical hardware, as root")
     reason = perf.unsupported_reason()
     if reason is None:
         yield success("hardware events", "the kernel counts cycles, instructions and cache misses")

@@ -185,7 +185,7 @@ class RunningLaunch:
             for stage in stages:
                 started = [self._start(process) for process in plan.processes if process.stage == stage]
                 last = stage == stages[-1]
-                # If all have sockets, only the switch connects, and it is told once they are there.
+                # If all have sockets, only the switch connects, after they are there.
                 needed = not last or all(process.socket is not None for process in plan.processes)
                 awaited = [speaker for speaker in started if speaker.waits and (speaker.listens or needed)]
                 self._wait_for_sockets(awaited, plan.hello_timeout_s)

@@ -84,7 +84,7 @@ def elsewhere(pid: int) -> bool:
 
 
 def own_host(pid: int) -> str | None:
-    """Returns the name of the host of its own on which a process is; None for this machine itself."""
+    """Returns the name of the separate host on which a process is; None for this machine itself."""
     return _named_in(Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8"))
 
 

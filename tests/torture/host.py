@@ -22,7 +22,7 @@ _strangers: set[str] = set()
 _SYSCTLS = ("net/ipv6/conf", "vm/nr_hugepages", "vm/overcommit_memory", "kernel/sched_rt_runtime_us")
 _OF_IPV6 = ("disable_ipv6", "accept_ra", "autoconf")
 #: Files of tests beside, of DPDK programs beside, which have a prefix of their own, and of a VPP beside: that of a
-#: session has a /dev/shm of its own.
+#: session has a separate /dev/shm.
 _OTHERS = re.compile(r"/tmp/icbench-|(/var)?/run/dpdk/(?!rte\b|icb)|/dev/shm/(global_vm|vpe-api)\b")
 _NEW_PROCESS = re.compile(r"process (\d+) is new \((.*)\)")
 _OURS = re.compile(r"/run/icbench/|\bicb?[a-z0-9]{6}|/run/vpp|/var/run/openvswitch")

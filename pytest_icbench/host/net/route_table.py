@@ -21,7 +21,7 @@ _MAIN, _STATIC, _UNIVERSE, _UNICAST, _ONLINK = 254, 4, 0, 1, 4
 _HEADER, _ROUTE = "=IHHII", "=BBBBBBBBI"
 #: Messages in a call; all of them fit a socket's buffer.
 _AT_ONCE = 1000
-#: Sysctls of an interface that forwards IPv6 packets and says nothing of its own.
+#: Sysctls of an interface that forwards IPv6 packets and announces nothing.
 _IPV6 = {"accept_dad": "0", "accept_ra": "0", "addr_gen_mode": "1", "forwarding": "1", "disable_ipv6": "0"}
 
 

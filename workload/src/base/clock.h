@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 #include <x86intrin.h>
 
 struct clock {
@@ -28,6 +29,12 @@ void clock_anchor(struct clock *clock);
 /* Measures the TSC against CLOCK_MONOTONIC from the anchor until now, for at least 20 ms, which limits the
  * error to a few parts per million. Takes a new anchor. */
 void clock_calibrate(struct clock *clock);
+
+/* Returns a duration in ns as system calls take it. */
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+}
 
 /* Returns CLOCK_MONOTONIC in ns. */
 uint64_t clock_monotonic_ns(void);

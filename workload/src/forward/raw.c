@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/frame.h"
 #include "forward/raw_frame.h"
 #include "io/io.h"
@@ -258,7 +259,7 @@ static int raw_rx(struct forward_io *io, unsigned port, void *frames[], unsigned
 
 static void raw_wait(struct forward_io *io, uint64_t ns)
 {
-	const struct timespec limit = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	const struct timespec limit = clock_timespec(ns);
 	struct pollfd ports[IO_PORTS_MAX];
 
 	for (unsigned i = 0; i < io->ports; i++)

@@ -23,6 +23,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "base/clock.h"
 #include "base/frame.h"
 #include "io/dpdk_compat.h"
 #include "io/dpdk_eal.h"
@@ -220,7 +221,7 @@ static void enable_interrupts(struct dpdk_port *port, bool enable)
 
 void dpdk_port_wait(struct dpdk_port *ports, unsigned n, uint64_t ns)
 {
-	const struct timespec limit = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	const struct timespec limit = clock_timespec(ns);
 	struct pollfd wakes[IO_PORTS_MAX];
 	bool armed = true;
 

@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/frame.h"
 
 /* A blocking call returns after this time to check for a stop. */
@@ -135,7 +136,7 @@ void sock_io_rx_release(struct io *io)
 
 void sock_wait(int fd, unsigned events, uint64_t ns)
 {
-	const struct timespec limit = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	const struct timespec limit = clock_timespec(ns);
 	struct pollfd ready = {.fd = fd};
 
 	ready.events = (short)((events & IO_RX ? POLLIN : 0) | (events & IO_TX ? POLLOUT : 0));

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "io/stream.h"
 #include "traffic/client_times.h"
 #include "traffic/request_answers.h"
@@ -182,7 +183,7 @@ static void sleep_until(struct request_client *a, uint64_t until)
 	if (ns <= SPIN_NS)
 		return;
 	ns -= SPIN_NS;
-	pause = (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+	pause = clock_timespec(ns);
 	ppoll(&ready, 1, &pause, NULL);
 }
 

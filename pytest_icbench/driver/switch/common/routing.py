@@ -64,11 +64,6 @@ class Router:
         return cls(version, ports, spec.routes)
 
     @property
-    def host_bits(self) -> int:
-        """Length of the prefix of a single address."""
-        return 32 if self.version == 4 else 128
-
-    @property
     def size(self) -> int:
         """The number of routes in the table, without those of the endpoints."""
         return sum(part.count for _, part in self.table)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 
 from pytest_icbench.driver.switch.common.routing import Router, RouterPort
@@ -39,10 +38,8 @@ def route_flows(version: int, port: RouterPort, part: Share) -> Iterator[str]:
     """Yields the flows of routes that lead to the endpoint of a port."""
     ip, field = _words(version)
     action = _forward(port)
-    first = ipaddress.ip_network(network(version, part.first))
-    start, step = int(first.network_address), first.num_addresses
-    for number in range(part.count):
-        target = f"{type(first.network_address)(start + number * step)}/{first.prefixlen}"
+    for number in range(part.first, part.first + part.count):
+        target = network(version, number)
         yield f"table={_ROUTES},priority={_ROUTE_PRIORITY},{ip},{field}={target},actions={action}"
 
 

@@ -163,9 +163,9 @@ class Vpp(DaemonSwitch):
         self._session = session
         self._prepare_network(session, spec, attachments)
         memory = Memory(hugepages=not to_kernel or self._uplink is not None)
-        if version is not None:
-            routes = sum(part.count for _, part in spec.routes)
-            memory = vpp_router.with_routes(memory, version, routes, 1 + len(spec.worker_cpus))
+        table = None if version is None else Router.of(version, spec, attachments)
+        if table is not None:
+            memory = vpp_router.with_routes(memory, table.version, table.size, 1 + len(spec.worker_cpus))
         config = startup_config(
             files,
             main_cpu=main_cpu,
@@ -186,12 +186,12 @@ class Vpp(DaemonSwitch):
                 version=str(client.call("show_version").version), config={"startup": config, "mode": spec.mode}
             )
             self._create_ports(client, spec, attachments)
-            if version is None:
+            if table is None:
                 self._join(client, attachments, spec.mode)
             for interface in self._all_interfaces():
                 client.call("sw_interface_set_flags", sw_if_index=interface, flags=_ADMIN_UP)
-            if version is not None:
-                self._route(client, session, Router.of(version, spec, attachments), spec.mtu)
+            if table is not None:
+                self._route(client, session, table, spec.mtu)
             for command in spec.config.get("commands", ()):
                 client.command(command)
         wait_for_sockets(paths if serves else [], self.daemon, timeout_s=_START_S)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Switches that route: what VPP and Open vSwitch are told, the kernel's messages, and a table that takes too long."""
+"""Switches that route: commands for VPP and Open vSwitch, the kernel's messages, and a table that takes too long."""
 
 from __future__ import annotations
 
