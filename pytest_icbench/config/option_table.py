@@ -241,7 +241,8 @@ class Options(Axes):
         HOST,
         "fix|keep",
         "fix sets the governor of the measuring CPUs to performance and turbo off, where the machine has them, and"
-        " restores them; keep leaves them alone (default: fix)",
+        " restores them, and lets them poll instead of halt in a virtual machine; keep leaves them alone (default:"
+        " fix)",
         values.one_of("fix", "keep"),
         default="fix",
     )

@@ -68,8 +68,8 @@ def session_id(value: Any, scope: Scope) -> bool:
 
 
 def group_name(value: Any, scope: Scope) -> bool:
-    """Whether a value is the name of the session's control group."""
-    return bool(value == f"icb{scope.dir.name}")
+    """Whether a value is the name of one of the session's control groups."""
+    return bool(value == f"icb{scope.dir.name}") or name(value, scope)
 
 
 def group_path(value: Any, scope: Scope) -> bool:  # noqa: ARG001 - the same for every session

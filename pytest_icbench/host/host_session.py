@@ -77,7 +77,9 @@ class HostSession:
         warnings: one sentence for each entry of a dead session's journal that this version refuses; reported once.
         precedence: the precedence of its processes over others (``driver.node.precedence``).
         node_memory_mib, node_pids: the bounds of each node.
+        idle: what its idle CPUs do, ``poll`` or ``halt``.
         progress: shows how far a long step is, as a few words.
+        poll_idle: makes its idle CPUs poll, or lets them halt (``driver.node.idle_polling``).
 
     Raises Unsupported without root, SessionBusyError (a UsageError) if another session runs, OpenDirectoryError (a
     UsageError) if others can write to ``run_dir``, ProvisionError if the remains of a dead one cannot be removed.
@@ -153,6 +155,7 @@ class HostSession:
         self.node_memory_mib = options.node_memory_mib or memory_kib(self.root).get("MemTotal", 0) // 2048
         self.node_pids = options.node_pids
         self.progress: Callable[[str], None] = lambda _: None
+        self.poll_idle: Callable[[bool], None] = lambda _: None
         self.spawner = Spawner(self.id, self.dir)
         self.hugepages = HugePages()
         self.cpu_meter = CpuMeter(self.spawner, self.dir / "distance.log")
@@ -161,6 +164,7 @@ class HostSession:
         self.recovered = []
         self.warnings = []
         self.precedence = "none"
+        self.idle = "halt"
         self._noted: dict[tuple[str, str], int] = {}
         self._making_logs = threading.Lock()
         self._lock = None

@@ -199,6 +199,12 @@ class Case:
         return self.load.measured_as(self.dimension)
 
     @property
+    def polls(self) -> bool:
+        """Whether nothing on its path is meant to sleep."""
+        sleeps = self.blocking or self.wait is not None or self.rx_mode not in (None, POLLING)
+        return isinstance(self.load, Frames) and not sleeps
+
+    @property
     def one_way(self) -> bool:
         """Whether its frames go from senders to receivers, and none is answered."""
         return self.dimension == "throughput"

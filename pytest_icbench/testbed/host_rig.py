@@ -301,6 +301,7 @@ class HostRig(HostPart):
         Until the launch ends, this thread keeps to the service CPUs. Elsewhere its wake-up for a line would make a
         receiver or a worker of the switch wait.
         """
+        self._session.poll_idle(self._case.polls)
         self.switch.prepare_traffic()
         self._step_aside()
         pids = self.pids(launch_id)

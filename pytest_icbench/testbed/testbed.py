@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.guard import node_treatment
+from pytest_icbench.driver.node.idle_polling import poll_idle
 from pytest_icbench.driver.node.precedence import precede
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
@@ -146,7 +147,9 @@ class Testbed:
             if self.remote is not None and needed:
                 self.remote.hold()
             if self.options.frequency == "fix":
-                self._warnings += prepare_cpus(self.session, self._feasibility.measuring_cpus()).warnings
+                cpus = self._feasibility.measuring_cpus()
+                self._warnings += prepare_cpus(self.session, cpus).warnings
+                poll_idle(self.session, cpus)
             if self.options.precedence == "all":
                 self._warnings += precede(self.session)
         except BaseException:

@@ -112,6 +112,7 @@ def rig_treatment(rig: Rig, user_config: Any, program: Path | None = None) -> di
     return {
         "endpoints": sorted({endpoint.kind for endpoint in rig.endpoints}),
         "precedence": precedence(rig.session, rig.case),
+        "idle": rig.session.idle if rig.case.polls else "halt",
         "switch": {
             "version": rig.switch_facts.version,
             "config": dict(rig.switch_facts.config),

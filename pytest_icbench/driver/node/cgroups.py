@@ -40,8 +40,9 @@ _PERIOD_US = 10_000
 _LEAST_QUOTA_US = 1000
 #: v1's shares for one per cent. 100 % is 10 times the default of 1024, so that rounding does not matter.
 _SHARES = 100
-#: The file of a group's weight and its largest value; the key is whether it is v2.
+#: The file of a group's weight and its largest value, and the smallest one; the key is whether it is v2.
 GREATEST = {False: ("cpu.shares", "262144"), True: ("cpu.weight", "10000")}
+_LEAST = {False: "2", True: "1"}
 
 
 class SessionGroup:
@@ -160,17 +161,18 @@ class SessionGroup:
         self.weigh(hierarchy, self.name)
         self._leads = True
 
-    def weigh(self, hierarchy: Hierarchy, group: str) -> Path:
+    def weigh(self, hierarchy: Hierarchy, group: str, *, least: bool = False) -> Path:
         """Creates a group of the largest weight; returns its directory. Raises ProvisionError and OSError.
 
         Args:
             hierarchy: the hierarchy of the controller ``cpu``.
+            least: the smallest weight instead.
         """
         if hierarchy.unified:
             (self.root.path(hierarchy.top) / "cgroup.subtree_control").write_text("+cpu", encoding="ascii")
         path = self._make(hierarchy, group)
         name, greatest = GREATEST[hierarchy.unified]
-        (path / name).write_text(greatest, encoding="ascii")
+        (path / name).write_text(_LEAST[hierarchy.unified] if least else greatest, encoding="ascii")
         return path
 
     def switch_cpu(self, switch: str, *, apart: bool) -> tuple[Hierarchy, str] | None:

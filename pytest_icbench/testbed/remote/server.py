@@ -19,6 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pytest_icbench.driver.node.idle_polling import poll_idle
 from pytest_icbench.driver.node.precedence import precede
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.workload_version import WorkloadVersion, workload_version
@@ -125,6 +126,7 @@ class HostEnd(HostCalls):
         return tuple(self._session.recovered)
 
     def prepare_cpus(self, cpus: tuple[int, ...]) -> tuple[str, ...]:
+        poll_idle(self._session, cpus)
         return tuple(prepare_cpus(self._session, set(cpus)).warnings)
 
     def build(self, spec: RigSpec) -> BuildAnswer:
