@@ -22,7 +22,7 @@ CLAIM = (
     " 10 %, and seven of ten a loss of 5 %, on a quiet host, with compilers, and with other people's work."
 )
 METHOD = """
-A session has one case, and half a minute for it. Slower is what a release may bring: Open vSwitch with further actions
+A session has one case, and a minute for it. Slower is what a release may bring: Open vSwitch with further actions
 in its flows, testpmd that looks up memory for each frame (`noisy`), a bridge with rules of nftables, a debug build of
 basicfwd, endpoints of another build. The loss of each, in each state of the host, is the median of what all its
 sessions by pairs estimate: where the CPUs lie far apart, endpoints hide a part of what a switch loses.

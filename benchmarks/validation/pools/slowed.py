@@ -48,7 +48,7 @@ LOADS = ("none", "compiler", "others")
 #: CPUs of a cache lie closer, others farther apart, on every machine seen so far.
 NEAR_NS = 170
 #: Seconds of a case.
-CASE_S = 30
+CASE_S = 60
 
 STEPS = 3
 #: What each step changes; step 0 changes nothing. Actions of the tables of Open vSwitch that a frame passes
