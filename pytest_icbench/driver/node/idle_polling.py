@@ -21,20 +21,26 @@ from pytest_icbench.host.cpu_usage import find_quotas
 from pytest_icbench.host.host_facts import hypervisor
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
+from pytest_icbench.host.root import Root
 
 _SPIN = "import os; os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\nwhile True: pass"
+
+
+def may_poll(root: Root) -> bool:
+    """Whether polling has an effect and does no harm: on virtual CPUs, which are no siblings and have no quota."""
+    return hypervisor(root) is not None and not Topology.read(root).smt and not find_quotas(root, [os.getpid()])
 
 
 def poll_idle(session: HostSession, cpus: Iterable[int]) -> None:
     """Makes these CPUs poll while they are idle, until the session ends. ``session.poll_idle`` interrupts that.
 
-    Nothing happens where it would do harm or has no effect: on a bare machine, beside siblings of a core, within a
-    quota, without control groups.
+    Nothing happens where CPUs may not poll, or without control groups.
     """
+    if not may_poll(session.root):
+        return
     groups = SessionGroup.get(session)
     hierarchy = groups.layout.holding("cpu")
-    root = session.root
-    if hypervisor(root) is None or Topology.read(root).smt or hierarchy is None or find_quotas(root, [os.getpid()]):
+    if hierarchy is None:
         return
     group = session.name("idle")
     session.journal.record("cgroup", name=group)

@@ -24,11 +24,12 @@ def switch_treatment(program: Path | None) -> dict[str, Any]:
         placement=Placement("cooperative", (0,), (1, 1), (0,), 0, 128, where="one L3 (0-1)"),
         endpoints=[],
         switch_facts=SwitchFacts("1.0"),
-        session=SimpleNamespace(precedence="none"),
+        session=SimpleNamespace(precedence="none", idle="poll"),
         case=Case("ovs"),
     )
     treatment = rig_treatment(cast("Rig", rig), None, program)
     assert treatment["cpus"]["where"] == "one L3 (0-1)"
+    assert treatment["idle"] == "poll"
     found: dict[str, Any] = treatment["switch"]
     return found
 
