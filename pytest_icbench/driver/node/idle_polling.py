@@ -20,6 +20,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.cpu_usage import find_quotas
 from pytest_icbench.host.host_facts import hypervisor
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.process import Process
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
 
@@ -44,16 +45,17 @@ def poll_idle(session: HostSession, cpus: Iterable[int]) -> None:
         return
     group = session.name("idle")
     session.journal.record("cgroup", name=group)
+    processes: list[Process] = []
     try:
         path = groups.weigh(hierarchy, group, least=True)
-        processes = [
-            session.spawner.start([sys.executable, "-IS", "-c", _SPIN], log=session.dir / "idle.log", cpus=[cpu])
-            for cpu in sorted(set(cpus))
-        ]
-        for process in processes:
-            (path / "cgroup.procs").write_text(str(process.pid), encoding="ascii")
+        for cpu in sorted(set(cpus)):
+            argv = [sys.executable, "-IS", "-c", _SPIN]
+            processes.append(session.spawner.start(argv, log=session.dir / "idle.log", cpus=[cpu]))
+            (path / "cgroup.procs").write_text(str(processes[-1].pid), encoding="ascii")
     except (OSError, ProvisionError):
-        return  # the group's record ends what was started
+        for process in processes:  # outside of the group it would take half of a CPU
+            process.stop(term_s=0.0)
+        return
 
     def switch(on: bool) -> None:
         for process in processes:
