@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.config import values
 from pytest_icbench.config.axis import FIRST, FRAMES, Applies, axis, rows
-from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.config.rates import BitRate, parse_rates
+from pytest_icbench.config.values import parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import flows as flow_labels
 from pytest_icbench.model import headers as header_labels

@@ -13,7 +13,6 @@ from pytest_icbench.config.axes import Axes
 from pytest_icbench.config.capabilities import check_reach, select_socket_ports, select_supported
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import NAMES, Options, parse_overrides
-from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.config.switches import (
     Catalogue,
     SwitchConfig,
@@ -24,6 +23,7 @@ from pytest_icbench.config.switches import (
     is_named,
     resolve_switches,
 )
+from pytest_icbench.config.values import parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import APPLICATION_API, POLLING, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.cpu_allocation import percents, side_by_side

@@ -34,8 +34,7 @@ from pytest_icbench.config.axis import (
     option,
     rows,
 )
-from pytest_icbench.config.ranges import parse_words
-from pytest_icbench.config.values import as_text
+from pytest_icbench.config.values import as_text, parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import comparability, uplink
 from pytest_icbench.model.search_goal import PRESETS
@@ -55,7 +54,7 @@ from pytest_icbench.model.verdict import (
 from pytest_icbench.wording import alternatives
 
 if TYPE_CHECKING:  # every pytest run loads this module, and few have such files: ``options`` reads them
-    from pytest_icbench.config.topology.model import Topology
+    from pytest_icbench.config.topology import Topology
     from pytest_icbench.model.candidate import Candidate
     from pytest_icbench.model.toml import TomlFile
 

@@ -19,7 +19,7 @@ from pytest_icbench.config import candidates
 from pytest_icbench.config.axes import explain_burst
 from pytest_icbench.config.axis import Row, rows
 from pytest_icbench.config.option_table import TABLE, Options, find_text
-from pytest_icbench.config.topology.reading import read as read_topology
+from pytest_icbench.config.topology import read as read_topology
 from pytest_icbench.config.values import as_text
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import toml

@@ -17,7 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from pytest_icbench.config import values
-from pytest_icbench.config.ranges import MAX_RATE_PPS, parse_spec, split_words
+from pytest_icbench.config.values import MAX_RATE_PPS, parse_spec, split_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, exact_percent, named_rate
 from pytest_icbench.model.text_files import read_bytes

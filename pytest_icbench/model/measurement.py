@@ -16,6 +16,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar
 
+from pytest_icbench.model.candidate import OldVersion
 from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.codec import DamagedData, check_fields, check_schema, decode, encode, from_json
 from pytest_icbench.model.figures import (
@@ -35,7 +36,6 @@ from pytest_icbench.model.figures import (
 from pytest_icbench.model.finding import Finding, SideBySide
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch, PairCounts, PairResult, SwitchPort, Window
-from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.dependence import Dependence

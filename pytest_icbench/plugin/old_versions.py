@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_icbench.host.host_facts import digest_libraries, sha256
-from pytest_icbench.model.candidate import Candidate
-from pytest_icbench.model.old_version import OldVersion, Program
+from pytest_icbench.model.candidate import Candidate, OldVersion, Program
 
 #: The name of the old version in the id of its case: ``ovs:before-64B-b32-1vs1-Rmax``.
 BEFORE = "before"

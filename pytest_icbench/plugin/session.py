@@ -28,7 +28,6 @@ from pytest_icbench.model.verdict import WEAK
 from pytest_icbench.plugin.collecting import Collection
 from pytest_icbench.plugin.collector import ResultCollector
 from pytest_icbench.plugin.fixture import Icbench
-from pytest_icbench.plugin.gate_setup import check_stored
 from pytest_icbench.plugin.items import BENCHMARK, PUBLISHED, Benchmark, benchmarks, explain_unmatched, is_benchmark
 from pytest_icbench.plugin.outcomes import Outcomes, skip
 from pytest_icbench.plugin.plan import (
@@ -41,7 +40,7 @@ from pytest_icbench.plugin.plan import (
     reason_lines,
 )
 from pytest_icbench.plugin.repeat import resume_command
-from pytest_icbench.plugin.run import Run, check_root
+from pytest_icbench.plugin.run import Run, check_root, check_stored
 from pytest_icbench.plugin.run_files import is_distributed, write_page
 from pytest_icbench.plugin.terminal import CaseLines, write_results, write_summaries, write_troubles
 from pytest_icbench.plugin.third_party import find_unused_options

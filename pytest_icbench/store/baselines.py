@@ -17,9 +17,9 @@ from typing import Any
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Baseline, CaseFacts, Entry, Figure, SessionValues, make_entry
 from pytest_icbench.gate.margins import COMPARED
+from pytest_icbench.model.candidate import OldVersion
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.store.run_directory import FILE_NAME, Document, read_text, replace_file
 from pytest_icbench.wording import suggestion
 

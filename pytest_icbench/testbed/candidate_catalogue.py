@@ -21,10 +21,9 @@ from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
 from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.resource.sysctl import check_options
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.candidate import WORKLOAD, Candidate, Replaced
+from pytest_icbench.model.candidate import WORKLOAD, Candidate, OldVersion, Replaced
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import function_key
-from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.wording import alternatives
 
 

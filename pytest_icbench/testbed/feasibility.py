@@ -13,8 +13,8 @@ from typing import Literal
 
 from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.topology.model import Topology as UserTopology
-from pytest_icbench.config.topology.model import explain_missing_topology
+from pytest_icbench.config.topology import Topology as UserTopology
+from pytest_icbench.config.topology import explain_missing_topology
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_function, make_switch, probe_node, switch_needs

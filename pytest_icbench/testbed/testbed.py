@@ -32,12 +32,11 @@ from pytest_icbench.measure.repetition import Part
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.stopping import Allowances, Criteria
 from pytest_icbench.measure.summary.summarize import Environment
-from pytest_icbench.model.candidate import WORKLOAD, Candidate, candidate_key
+from pytest_icbench.model.candidate import WORKLOAD, Candidate, OldVersion, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
 from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.candidate_catalogue import Candidates

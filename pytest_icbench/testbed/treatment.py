@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switches import SwitchConfig
-from pytest_icbench.config.topology.model import Topology
+from pytest_icbench.config.topology import Topology
 from pytest_icbench.driver.guard import node_treatment
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.workload.executable import workload_path
@@ -21,10 +21,10 @@ from pytest_icbench.host.host_facts import read_program, sha256
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.attach_target import ATTACH
+from pytest_icbench.model.candidate import OldVersion, Program
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.old_version import OldVersion, Program
 from pytest_icbench.model.toml import TomlFile
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.case_rig import Rig

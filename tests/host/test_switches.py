@@ -132,7 +132,7 @@ def userspace_pids(rig: Rig) -> list[int]:
     """The processes that forward."""
     from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
     from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
-    from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
+    from pytest_icbench.driver.switch.forward import ForwardSwitch
     from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
     from pytest_icbench.driver.switch.snabb import Snabb
     from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp

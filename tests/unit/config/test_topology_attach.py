@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.config.topology.model import default, to_toml
-from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.config.topology import default, loads, to_toml
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.case import Case

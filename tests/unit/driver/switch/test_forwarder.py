@@ -16,13 +16,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_icbench.driver.switch.forwarder import forward
 
+from pytest_icbench.driver.switch import forward as forwarder
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.forwarder import forward
-from pytest_icbench.driver.switch.forwarder import forwarder_process as forwarder
-from pytest_icbench.driver.switch.forwarder.forward import ForwardRawSwitch, ForwardSwitch
-from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
+from pytest_icbench.driver.switch.forward import Forwarder, ForwardRawSwitch, ForwardSwitch, mode_options
 from pytest_icbench.driver.workload.workload_version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.net import links
