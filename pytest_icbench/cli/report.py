@@ -110,10 +110,8 @@ def _rejudge(
 ) -> Measurement:
     """Returns a measurement with a verdict by the limits and margins that are stored for it.
 
-    INVALID stays. Waivers depend on the day, so the recorded one is kept.
-
-    Args:
-        again: tests and cases whose earlier result required a retest; this case is added if it requires one.
+    INVALID stays. Waivers depend on the day, so the recorded one is kept. ``again``: tests and cases whose earlier
+    result required a retest; this case is added if it requires one.
     """
     recorded, place = stored.measurement, stored.place
     if place is None or place.limits is None:  # it was not judged

@@ -86,8 +86,7 @@ def _parse_percents(text: str, where: str) -> list[tuple[str, list[int]]]:
 def parse_cpu_shares(text: str, where: str) -> tuple[str, ...]:
     """Parses ``50 70:30``: per cents of one CPU for functions side by side; a single N is ``N:(100-N)``.
 
-    Raises:
-        UsageError: a share is 0, or shares sum to more than 100.
+    Raises UsageError: a share is 0, or shares sum to more than 100.
     """
     splits = []
     for word, numbers in _parse_percents(text, where):

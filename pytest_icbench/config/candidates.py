@@ -40,10 +40,7 @@ _VALUE = re.compile(r"\s*[^\s,=][^,=]*")
 def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
     """Parses candidates, one per line, and reads their configurations. Raises UsageError.
 
-    Args:
-        text: lines as the user wrote them.
-        where: the name of the option in a message.
-        directory: the directory where relative paths begin.
+    ``directory``: the directory where relative paths begin.
     """
     candidates: dict[tuple[str, str], Candidate] = {}
     for line in filter(None, map(str.strip, text.splitlines())):

@@ -45,8 +45,7 @@ _TRACE_RATE = re.compile(r"\d{1,9}", re.ASCII)
 def parse_rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
     """Parses ``max``, ``ndr``, ``pdr:X%``, ``mfr``, traces, and frames or bits per second per pair.
 
-    Raises:
-        UsageError: the sentence has all forms.
+    Raises UsageError: the sentence has all forms.
     """
     named: list[Rate | BitRate] = []
 
@@ -121,8 +120,7 @@ class BitRate:
     def at(self, traffic: Traffic, where: str) -> Rate:
         """Returns the frames per second of a traffic, rounded down.
 
-        Raises:
-            UsageError: the rate is below 1, or above what any link carries.
+        Raises UsageError: the rate is below 1, or above what any link carries.
         """
         bits = (traffic.mean_bytes + (L1_BYTES if self.layer == 1 else 0)) * 8
         pps = int(self.bps / bits)
@@ -150,8 +148,7 @@ def without_pps(text: str) -> str:
 def trace_rate(token: str, where: str) -> Rate:
     """Returns the rate of ``trace:steps:30k`` or ``trace:FILE``; a relative path begins at the working directory.
 
-    Raises:
-        UsageError: the file cannot be read; a second is missing, or a rate is none; with the line.
+    Raises UsageError: the file cannot be read; a second is missing, or a rate is none; with the line.
     """
     text = token.removeprefix(PREFIX)
     trace = Trace.of(text)

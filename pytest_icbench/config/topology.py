@@ -452,8 +452,7 @@ def read(path: Path, where: str = "--icbench-topology", *, dedicated: bool = Fal
         where: the option, for messages about a file that cannot be read.
         dedicated: no two containers of a host may share a CPU.
 
-    Raises:
-        UsageError: one sentence.
+    Raises UsageError: one sentence.
     """
     file = toml.read(path, where)
     topology = _topology(file.data, str(path), dedicated)

@@ -2,6 +2,15 @@
 """Parsers of a user's text for options and arguments of markers, named by what they parse.
 
 Every error is one sentence that begins with ``where``: the name of the option, or the place of the marker.
+
+A SPEC is lists and sequences of whole numbers, which can be mixed: ``64 128..128..1024 1500``. A value is taken once.
+
+========================  =====================================================
+``64 512`` or ``64,512``  a list
+``64 .32 .256``           a sequence: from, step, to (the last value is at most *to*)
+``64..32..256``           the same, short
+``1.5M``, ``500k``        decimals and the suffixes k (1,000) and M (1,000,000), also inside a sequence
+========================  =====================================================
 """
 
 from __future__ import annotations
@@ -39,8 +48,7 @@ _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s,])+""")
 def split_words(text: str, where: str) -> list[str]:
     """Splits a text at blanks and commas, but not within quotes, which are removed.
 
-    Raises:
-        UsageError: a comma has nothing on one side.
+    Raises UsageError: a comma has nothing on one side.
     """
     parts = [part.strip() for part in re.sub(r"""'[^']*'|"[^"]*\"""", "x", text).split(",")]
     if any(parts) and not all(parts):
@@ -53,13 +61,8 @@ def parse_spec(
 ) -> tuple[int, ...]:
     """Returns the values of a SPEC in order, each once.
 
-    Args:
-        text: what the user wrote, or its words.
-        where: the name of the option in a message, for example ``--icbench-packet-size``.
-        word: turns a name such as ``max`` into a value; returns None for any other text.
-
-    Raises:
-        UsageError: one sentence that names ``where`` and the part that is wrong.
+    ``word``: turns a name such as ``max`` into a value; returns None for any other text. Raises UsageError: one
+    sentence that names ``where`` and the part that is wrong.
     """
     tokens = split_words(text, where) if isinstance(text, str) else list(text)
     if not tokens:

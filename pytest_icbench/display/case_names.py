@@ -286,8 +286,7 @@ def interval_text(result: Result, shown: Callable[[float], str] = three) -> str:
 def value_text(result: Result, shown: Callable[[float], str] = three, factor: float | None = None) -> str:
     """Returns the main value where its interval is not shown. That of a rate "at least" is its lower end: ``≥ 4.90``.
 
-    Args:
-        factor: to another unit than that of the main value.
+    ``factor``: to another unit than that of the main value.
     """
     main, factor = main_figure(result), main_unit(result)[1] if factor is None else factor
     if main is None:

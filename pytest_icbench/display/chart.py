@@ -29,9 +29,8 @@ class Column:
 class Axes:
     """The columns of a chart's two axes, and the scale of the horizontal one.
 
-    Attributes:
-        equal: whether both have the scale of the values, and a thin line at y = x is drawn; otherwise the horizontal
-            axis is logarithmic, with a tick at every value.
+    ``equal``: whether both have the scale of the values, and a thin line at y = x is drawn; otherwise the horizontal
+    axis is logarithmic, with a tick at every value.
     """
 
     x: Column

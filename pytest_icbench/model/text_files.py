@@ -26,8 +26,7 @@ _CONFLICT = re.compile(rb"^<{7} .*^={7}$.*^>{7} ", re.M | re.S)
 def open_regular(path: Path, *, append: bool = False) -> BinaryIO:
     """Opens a file for reading. Raises OSError, also for a FIFO, a device or a directory; it never blocks.
 
-    Args:
-        append: whether it is opened for appending, too, and made if it is missing.
+    ``append``: whether it is opened for appending, too, and made if it is missing.
     """
     access = os.O_RDWR | os.O_APPEND | os.O_CREAT if append else os.O_RDONLY
     descriptor = os.open(path, access | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o666)

@@ -64,8 +64,7 @@ class ResultCollector:
     def attach(self, report: pytest.TestReport, icbench: Icbench, run: Run | None = None) -> None:
         """Puts a test's results into its report, which takes them from a worker to its controller.
 
-        Args:
-            run: the run of a worker on another host, whose files the report takes, too; None for any other.
+        ``run``: the run of a worker on another host, whose files the report takes, too; None for any other.
         """
         if run is not None:
             files = pack(run.directory, run.places(report.nodeid), first=not self._sent)

@@ -30,9 +30,7 @@ class OldVersionFinding:
 def find_old_version(old: OldVersion | None, now: OldVersion | None, switch: str) -> OldVersionFinding:
     """Looks for the version that a baseline's entry is of.
 
-    Args:
-        old, now: the software of the entry and of the present measurement.
-        switch: of the case.
+    ``old`` and ``now``: the software of the entry and of the present measurement.
     """
     if old is None or now is None:
         return OldVersionFinding(None, "the baseline does not say how its version is started: save it again")
@@ -75,8 +73,7 @@ def _why_gone(program: Program, now: Program | None) -> str | None:
 def explain_upgrades(saved: Iterable[tuple[str, OldVersion | None]]) -> list[str]:
     """Returns a sentence for each program that an upgrade will replace, so that nothing can start it afterwards.
 
-    Args:
-        saved: what a baseline keeps, each with its switch.
+    ``saved``: what a baseline keeps, each with its switch.
     """
     sentences: dict[str, None] = {}
     for switch, version in saved:

@@ -88,8 +88,7 @@ def keep_baseline(run: Path, options: Options) -> None:
 def load_gate(options: Options, cases: int = 1) -> tuple[Policy, Comparer | None]:
     """Returns the policy and the comparer. Raises UsageError if the baseline or the waivers cannot be read.
 
-    Args:
-        cases: the number of cases of the session, which share its error rate.
+    ``cases``: the number of cases of the session, which share its error rate.
     """
     if options.save is not None and (options.baselines / options.save).is_dir():
         load_baseline(options.baselines, options.save)  # an error here saves hours
@@ -222,8 +221,7 @@ class Run:
     def begin_retest(self, seconds: float, old: Candidate | None) -> None:
         """Closes all rigs and sets the time of the next test's retest. Raises ProvisionError for what remains.
 
-        Args:
-            old: the version of the baseline to compare with; None: the test is measured again.
+        ``old``: the version of the baseline to compare with; None: the test is measured again.
         """
         began = time.monotonic()
         self.free_endpoints()
@@ -238,8 +236,7 @@ class Run:
     def on_this_test(self, settings: Settings, rate: Rate) -> Settings:
         """Returns the settings; on a retest each launch has its own rigs, and time for the fewest launches.
 
-        Args:
-            rate: of the case. A search has its own rigs as a whole.
+        ``rate``: of the case. A search has its own rigs as a whole.
         """
         if self._retest_s is None:
             return settings
@@ -264,8 +261,7 @@ class Run:
     def measure(self, case: Case, settings: Settings) -> Measurement:
         """Measures a case. Its rigs stay for the next one unless an error occurs.
 
-        Raises:
-            Unsupported, ProvisionError, WorkloadError: the case cannot be measured.
+        Raises Unsupported, ProvisionError, WorkloadError: the case cannot be measured.
         """
         measurement = self.measured_before(case, settings) if self._retest_s is None else None
         if measurement is not None:
@@ -290,8 +286,7 @@ class Run:
     ) -> tuple[Measurement, Measurement]:
         """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises.
 
-        Args:
-            base: the old version of a retest; None: the base of the candidate.
+        ``base``: the old version of a retest; None: the base of the candidate.
         """
         # All cases that the baseline judged share the error rate, as any of them might have been measured again.
         compared = self.compared if base is None or self.comparer is None else self.comparer.cases
@@ -315,8 +310,7 @@ class Run:
     ) -> tuple[Measurement, ...]:
         """Measures on the case's rigs, within the budget. Returns the results; the first is that of the case.
 
-        Args:
-            measure: is called with the rigs, the requests for them and the settings that the budget allows.
+        ``measure``: is called with the rigs, the requests for them and the settings that the budget allows.
         """
         check_process(self._pid)
         began = time.monotonic()
@@ -369,10 +363,8 @@ class Run:
     def exchange(self, case: Case, settings: Settings) -> Exchange:
         """Returns an exchange of frames of any kind at the endpoints of the case's rig.
 
-        It stays until the endpoints are used otherwise.
-
-        Raises:
-            Unsupported, ProvisionError, WorkloadError: the rig or its processes cannot be had.
+        It stays until the endpoints are used otherwise. Raises Unsupported, ProvisionError, WorkloadError: the rig or
+        its processes cannot be had.
         """
         check_process(self._pid)
         self._began = time.monotonic() if self._began is None else self._began
@@ -427,7 +419,6 @@ class Run:
         """Writes a judged measurement: a line in ``results.jsonl`` and its windows. Raises ProvisionError.
 
         Args:
-            nodeid: the test.
             judged_by: limits and margins; None if the test did not judge it.
             taken_from: the run that measured it; None for this one.
         """
@@ -503,7 +494,6 @@ def gather_info(
 
     Args:
         items: those that will run.
-        name: the name of the run.
         facts: identity of the host and treatment, as far as they are the same for all cases.
         programs: path and version of each program that runs, as far as known.
     """

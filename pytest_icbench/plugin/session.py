@@ -379,8 +379,7 @@ def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmar
 def left_out_line(testbed: Testbed | None, options: Options, left_out: Sequence[Benchmark]) -> str:
     """Returns how many long forms a session leaves out, and how long they take.
 
-    Args:
-        testbed: of this host, for the time; None leaves it out.
+    ``testbed``: of this host, for the time; None leaves it out.
     """
     said = f"{counted(len(left_out), f'{PUBLISHED} case')} left out"
     if testbed is not None:

@@ -205,7 +205,6 @@ def write_summaries(
     """Writes summaries and baseline, also after an interruption.
 
     Args:
-        directory: the directory of the run.
         results: the results of all workers.
         outcomes: how the tests ended.
 

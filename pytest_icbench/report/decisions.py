@@ -44,11 +44,7 @@ class Overall:
 
 
 def candidates(results: Iterable[Result]) -> list[Overall]:
-    """Returns the decision for each candidate, the worst first; nothing without candidates.
-
-    Args:
-        results: the results of one or several sessions.
-    """
+    """Returns the decision for each candidate, the worst first; nothing without candidates."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         candidate = result.point.candidate

@@ -126,8 +126,7 @@ def _sizes(lengths: Iterable[float]) -> str:
 def facts(results: Sequence[Result], runs: Sequence[str] = ()) -> list[str]:
     """Returns the facts of the run for one line: when, where, what. Unknown ones are left out.
 
-    Args:
-        runs: names of the runs.
+    ``runs``: names of the runs.
     """
     if not results:
         return [*(f"run {printable(run)}" for run in runs)]

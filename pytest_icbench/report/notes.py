@@ -49,8 +49,7 @@ class Note(NamedTuple):
 def notes(results: Sequence[Result], *, brief: bool = False) -> list[str]:
     """Returns the notes on a table, one a line: columns first, then one for each kind of remark.
 
-    Args:
-        brief: whether to leave out remarks on the host and on launches, which the warnings of a report sum up.
+    ``brief``: whether to leave out remarks on the host and on launches, which the warnings of a report sum up.
     """
     return [*_legend(results), *remarks_on(results, brief=brief)]
 

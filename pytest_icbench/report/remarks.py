@@ -111,8 +111,7 @@ FEW_EVENTS, MANY_EVENTS = 5, 50
 def describe_losses(result: Measurement, most: int = MANY_EVENTS) -> str | None:
     """Returns the first ``most`` loss events of a long run with times (UTC); None for other results.
 
-    Args:
-        most: with 0 only the number of loss events is returned.
+    ``most``: with 0 only the number of loss events is returned.
     """
     count = result.frames.loss_event_count
     if count is None or (not count and not result.is_number):

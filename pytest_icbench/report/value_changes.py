@@ -382,10 +382,7 @@ def against_first(results: Sequence[Result], before: str, now: str) -> list[Resu
     """Returns the results; those of the second run have ``against``, and the facts that differ.
 
     A result is unchanged if the first run has no entry for it, if the conditions differ, or if no baseline can hold it.
-    The default margin applies.
-
-    Args:
-        before, now: the names of the two runs; they differ.
+    The default margin applies. ``before`` and ``now``: the names of the two runs; they differ.
     """
     entries = [entry for result in results if result.run == before and (entry := make_entry(result)) is not None]
     comparer = Comparer(Baseline(f"run {before}", tuple(entries), is_run=True))

@@ -108,8 +108,7 @@ class Thresholds:
     def for_case(self, *ids: str) -> tuple[Limit, ...]:
         """Returns the limits of a case: for each key that of the last table whose pattern matches.
 
-        Args:
-            ids: the ``Case.ids``; a pattern matches if it matches any of them.
+        ``ids``: the ``Case.ids``; a pattern matches if it matches any of them.
         """
         limits: dict[tuple[str, str], Limit] = {}
         for table in self._matching(ids):

@@ -85,8 +85,7 @@ class Parcel:
 def pack(run: Path, places: Sequence[ResultPlace], *, first: bool = False) -> dict[str, Any]:
     """Returns the parcel of a test's report: the places of its results and the texts of files.
 
-    Args:
-        first: whether this is the worker's first report, which includes the baseline.
+    ``first``: whether this is the worker's first report, which includes the baseline.
     """
     baseline = sorted((run / BASELINES).rglob("*.json")) if first else []
     return {
@@ -218,8 +217,7 @@ class RunMerger:
             results: as lines of ``results.jsonl``.
             sent: the worker's parcel, as ``pack`` made it.
 
-        Raises:
-            ProvisionError: the files cannot be written, or the parcel is refused. Nothing is written then.
+        Raises ProvisionError: the files cannot be written, or the parcel is refused. Nothing is written then.
         """
         try:
             parcel = unpack(sent, results)

@@ -34,11 +34,8 @@ class Candidates:
         configs: configurations of candidates, by their keys.
         root: files of the host, for its kernel options.
 
-    Attributes:
-        binaries: paths by candidate, such as ``ovs:new`` and ``workload:new``.
-
-    Raises UsageError for a replacement that has no effect here: a file that is not a workload, a kernel option that the
-    host lacks or has already.
+    ``binaries``: paths by candidate, such as ``ovs:new`` and ``workload:new``. Raises UsageError for a replacement that
+    has no effect here: a file that is not a workload, a kernel option that the host lacks or has already.
     """
 
     def __init__(

@@ -59,8 +59,7 @@ class FunctionNodes:
         addresses: addresses of the endpoints, by index.
         undo: collects the calls that remove the functions; they are made in reverse order.
 
-    Attributes:
-        chains: by pair, the ends of each chain as a whole, for its proof.
+    ``chains``: by pair, the ends of each chain as a whole, for its proof.
     """
 
     def __init__(
@@ -306,15 +305,9 @@ class FunctionNodes:
 def prove(rig: ExchangeTarget, case: Case, functions: FunctionNodes, connected: Callable[[], None]) -> str | None:
     """Sends frames through each function, in both directions.
 
-    Args:
-        connected: waits until the switch has taken over the ports of all endpoints.
-
-    Returns:
-        None if exactly the expected frames came out; else one sentence with the first wrong frame, or with the
-        function's counter that does not agree.
-
-    Raises:
-        WorkloadError, ProvisionError: a process, the switch or a function has died.
+    ``connected``: waits until the switch has taken over the ports of all endpoints. Returns None if exactly the
+    expected frames came out; else one sentence with the first wrong frame, or with the function's counter that does not
+    agree. Raises WorkloadError, ProvisionError: a process, the switch or a function has died.
     """
     functions.forget()  # a table that launches have filled has no room for a proof
     names = case.functions
@@ -354,8 +347,7 @@ def first_wrong(
 ) -> str | None:
     """Returns a sentence on the first frame that is missing, was changed wrongly, or should not have arrived.
 
-    Args:
-        subject: what is proven, the beginning of the sentence.
+    ``subject``: what is proven, the beginning of the sentence.
     """
     leader, follower = case.path.ends(pair)
     for forth, receiver, way in ((True, follower, "a to b"), (False, leader, "b to a")):

@@ -155,11 +155,7 @@ class LaunchSite:
 
 
 class RunningLaunch:
-    """The processes of one launch.
-
-    Args:
-        prefix: beginning of the log files' names.
-    """
+    """The processes of one launch. ``prefix``: beginning of the log files' names."""
 
     def __init__(self, site: LaunchSite, prefix: str) -> None:
         self._site = site

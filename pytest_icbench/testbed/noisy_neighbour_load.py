@@ -317,11 +317,7 @@ def open_views(
 ) -> Iterator[tuple[MeasuredRig, MeasuredRig | None]]:
     """Yields views of the rig with its noisy neighbour and without it; for a case without one, the rigs themselves.
 
-    Args:
-        node: the kind of node of the noisy neighbour.
-
-    Raises:
-        ProvisionError: the cache cannot be split.
+    ``node``: the kind of node of the noisy neighbour. Raises ProvisionError: the cache cannot be split.
     """
     if case.noisy_neighbour is None:
         yield rig, reference

@@ -230,8 +230,7 @@ class Testbed:
     def need(self, case: Case, settings: Settings, base: Case | None = None) -> SetupRequest:
         """Returns the rigs that a case needs. Raises Unsupported as ``placement`` does.
 
-        Args:
-            base: what the case is measured side by side with; None: a candidate's base, and nothing for other cases.
+        ``base``: what the case is measured side by side with; None: a candidate's base, and nothing for other cases.
         """
         placement = self.placement(case)
         if base is not None or case.candidate is not None:
@@ -294,8 +293,7 @@ class Testbed:
     ) -> Measurement:
         """Measures a case on its rigs, the case's and the reference's. Raises WorkloadError and ProvisionError.
 
-        Args:
-            part: the present round; the measurement covers all rounds so far.
+        ``part``: the present round; the measurement covers all rounds so far.
         """
         rig, reference_rig = rigs
         if (method := OWN_METHODS.get(case.kind)) is not None:
@@ -327,8 +325,7 @@ class Testbed:
     ) -> Measuring:
         """Begins a case on its rig.
 
-        Args:
-            seen: the rigs as the launches see them: with a noisy neighbour, and without it.
+        ``seen``: the rigs as the launches see them: with a noisy neighbour, and without it.
         """
         around = self._around(rig)
         if self.remote is not None and case.remote:

@@ -34,8 +34,7 @@ from pytest_icbench.version import package_version
 def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topology: Topology | None) -> dict[str, Any]:
     """Returns the part that is the same for all cases of a run.
 
-    Args:
-        user_topology: the user's endpoints; None for the default ones.
+    ``user_topology``: the user's endpoints; None for the default ones.
     """
     version = workload_version()
     return {
@@ -82,8 +81,7 @@ def precedence(session: HostSession, case: Case) -> str:
 def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]:
     """Returns the part on the network functions of a rig; empty without any.
 
-    Args:
-        user: the user's own configurations by component.
+    ``user``: the user's own configurations by component.
     """
     if not rig.function_facts:
         return {}

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory, mkdtemp
 import pytest
 
 from pytest_icbench.config import options, rates, values
+from pytest_icbench.config import topology as reading
 from pytest_icbench.config.axis import Row, rows
 from pytest_icbench.config.option_table import Options
 from pytest_icbench.config.switches import check_config
-from pytest_icbench.config.topology import reading
 from pytest_icbench.driver.application.protocol import ProofFailed
 from pytest_icbench.driver.workload.output import parse_line, parse_request_summary
 from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes

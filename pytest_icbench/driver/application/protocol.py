@@ -124,8 +124,7 @@ class Application(ABC):
     def parse(self, output: str, operations: int) -> ClientFigures:
         """Parses the client's standard output. Raises ProofFailed if that fails.
 
-        Args:
-            operations: the number of operations that a ``counted`` client was given.
+        ``operations``: the number of operations that a ``counted`` client was given.
         """
 
     def prepare(self, ask: SendRequest) -> tuple[str, ...]:
@@ -166,8 +165,7 @@ class Application(ABC):
 def number(value: object, what: str, program: Program) -> float:
     """Returns a number of a program's output: 0, or 1e-9 to 1e18. Raises ProofFailed for anything else.
 
-    Args:
-        value: a text, or what JSON has.
+    ``value``: a text, or what JSON has.
     """
     try:
         figure = float("nan") if isinstance(value, bool) else float(value)  # type: ignore[arg-type]

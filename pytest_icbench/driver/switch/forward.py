@@ -64,12 +64,9 @@ def mode_options(mode: str | None) -> list[str] | None:
 
     ``delayNus`` (or ``ms``) delays each frame. ``dropN`` drops each N-th frame of a direction, ``dupN`` sends it twice,
     ``reorderN`` sends it after its successor. ``costN`` costs N TSC cycles per frame, ``swap`` swaps MAC addresses.
-    ``ab`` and ``ba`` restrict drop, dup and reorder to that direction. ``interrupt`` and ``adaptive`` are how it
-    waits.
-
-    Returns:
-        None if it is not a mode: a part is unknown or repeated, a number is out of range, or a direction has no part to
-        which it applies.
+    ``ab`` and ``ba`` restrict drop, dup and reorder to that direction. ``interrupt`` and ``adaptive`` are how it waits.
+    Returns None if it is not a mode: a part is unknown or repeated, a number is out of range, or a direction has no
+    part to which it applies.
     """
     options_by_part: dict[str, list[str]] = {}
     for part in mode.split("+") if mode is not None else ():

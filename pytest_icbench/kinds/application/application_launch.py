@@ -104,8 +104,7 @@ def run_application(
 ) -> Launch:
     """Runs one launch of an application on every pair of a rig at once. No rate is reported before its end.
 
-    Args:
-        index: number of the launch in its case, from 0. Other arguments of ``run_launch`` have no effect.
+    ``index``: number of the launch in its case, from 0. Other arguments of ``run_launch`` have no effect.
 
     Raises:
         WorkloadError: a server does not listen, speaks another protocol, answers wrongly or leaves; a client fails,

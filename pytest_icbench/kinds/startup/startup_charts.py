@@ -25,10 +25,6 @@ def startup_charts(results: Sequence[Result], order: Sequence[str]) -> list[Figu
     """Returns the charts of times, of memory, and of clients' first round trips; none without such results.
 
     A case in which a container did not come up has the points of the containers before it.
-
-    Args:
-        results: results of all dimensions.
-        order: all series of the page.
     """
     started = in_order((result for result in results if result.containers.startups is not None), order)
     figures = []

@@ -289,10 +289,8 @@ class WindowStream:
     """Writes each window as one JSON line as soon as both ends have written theirs.
 
     A line has ``pair number start_ns duration_ns scheduled sent refused received lost``, and a client's ``rtt``.
-    ``received`` counts frames until those of the next window began to arrive: the final count can be greater.
-
-    Raises:
-        ProvisionError: the file cannot be written.
+    ``received`` counts frames until those of the next window began to arrive: the final count can be greater. Raises
+    ProvisionError: the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:

@@ -75,8 +75,7 @@ def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
 def with_rate(figures: OfFrames, case: Case, pps: Estimate | None, mean_bytes: float | None = None) -> OfFrames:
     """Returns the figures with those that follow from the frames per second over all pairs; None without a number.
 
-    Args:
-        mean_bytes: mean length of the frames received; None: that of the frames sent.
+    ``mean_bytes``: mean length of the frames received; None: that of the frames sent.
     """
     mean_bytes = case.traffic.mean_bytes if mean_bytes is None else mean_bytes
     return replace(

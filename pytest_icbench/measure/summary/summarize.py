@@ -66,8 +66,7 @@ def load_indicators(case: Case, launches: Sequence[Launch], around: Environment)
 def bottleneck_of(case: Case, indicators: LoadIndicators, around: Environment, *, maximum: bool = True) -> Bottleneck:
     """Returns what limited the rate of a case.
 
-    Args:
-        maximum: whether senders offered all they could, because the rate asked for that or for more.
+    ``maximum``: whether senders offered all they could, because the rate asked for that or for more.
     """
     return find_bottleneck(
         indicators,

@@ -42,9 +42,7 @@ _SECTIONS = {kind.figures.DIMENSION: kind.ranked.section for kind in KINDS if ki
 def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: str) -> list[Figure]:
     """Returns a chart for each of the first traffics: rates flat out, round trips, or rates of applications.
 
-    Args:
-        order: all series of the page.
-        dimension: the dimension of the results that the charts show.
+    ``dimension``: the dimension of the results that the charts show.
     """
     shown = [
         result

@@ -22,12 +22,7 @@ _RANGE = ("#dce6f0", "#08306b")
 
 
 def heat_maps(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each path and metric with several sizes and bursts.
-
-    Args:
-        results: results of both dimensions.
-        order: all series of the page.
-    """
+    """Returns a chart for each path and metric with several sizes and bursts."""
     groups = grouped(
         (result for result in results if main_figure(result) is not None and not result.rates.back_to_back),
         lambda result: (

@@ -36,12 +36,7 @@ _COLUMNS = (
 
 
 def launch_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each traffic and metric: a row a path, a dot a launch.
-
-    Args:
-        results: results of both dimensions.
-        order: all series of the page.
-    """
+    """Returns a chart for each traffic and metric: a row a path, a dot a launch."""
     groups = grouped(
         (result for result in results if not result.figures.BRACKETED and len(_values(result)) >= FEWEST),
         lambda result: (result.dimension, result.metric, traffic(result)),

@@ -31,12 +31,7 @@ _MARKS = "Dashed: the load; thin: offered; thick: received; diamonds: when a cha
 
 
 def following_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each case whose load changed, with the offered and the received load of each pair.
-
-    Args:
-        results: results of all dimensions.
-        order: all series of the page.
-    """
+    """Returns a chart for each case whose load changed, with the offered and the received load of each pair."""
     changing = in_order((result for result in results if result.frames.followed and result.is_number), order)
     return [
         Figure(

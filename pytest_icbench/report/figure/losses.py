@@ -28,12 +28,7 @@ _COLUMNS = (
 
 
 def loss_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each dimension and traffic of long runs: when frames were lost or refused, and how many.
-
-    Args:
-        results: results of both dimensions.
-        order: all series of the page.
-    """
+    """Returns a chart for each dimension and traffic of long runs: when frames were lost or refused, and how many."""
     long_runs = [result for result in results if result.frames.loss_event_count is not None and result.duration_s]
     figures = []
     groups = grouped(long_runs, lambda result: (result.dimension, traffic(result)))

@@ -32,12 +32,7 @@ _TEXT = (
 
 
 def noisy_neighbour_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each traffic that was measured with noisy neighbours.
-
-    Args:
-        results: results of all dimensions.
-        order: all series of the page.
-    """
+    """Returns a chart for each traffic that was measured with noisy neighbours."""
     affected = in_order(
         (result for result in results if result.frames.noisy_neighbour is not None and result.is_number), order
     )

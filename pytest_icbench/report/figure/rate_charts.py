@@ -191,9 +191,7 @@ def _several_loads(rows: Sequence[tuple[Any, ...]]) -> bool:
 def one_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns a dot plot for each traffic whose maximum was measured with one packet size.
 
-    Args:
-        results: results of throughput.
-        order: all series of the page.
+    ``results``: results of throughput.
     """
     figures = []
     groups = grouped(maxima(results), lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
@@ -211,9 +209,7 @@ def one_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
 def one_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns a dot plot for each traffic that several paths were offered at one rate, such as table 5.2 of A1.
 
-    Args:
-        results: results of throughput.
-        order: all series of the page.
+    ``results``: results of throughput.
     """
     fixed = [result for result in results if result.metric == "fixed" and result.frames.loss_event_count is None]
     figures = []

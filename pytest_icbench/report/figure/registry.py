@@ -2,8 +2,8 @@
 """The charts of the page: a row for each section, and one for each chart of a single case. Pure.
 
 A new chart is a function in a new module, and a row here. A section's function takes the page's ``Content`` and returns
-its charts in order, none if there is nothing to draw. A case's function takes one result and returns its
-chart or None. Charts of cases may repeat their specification: the page keeps equal ones once.
+its charts in order, none if there is nothing to draw; ``order`` is all series of the page. A case's function takes one
+result and returns its chart or None. Charts of cases may repeat their specification: the page keeps equal ones once.
 """
 
 from __future__ import annotations

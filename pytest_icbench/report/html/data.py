@@ -156,8 +156,7 @@ def _own_anchor(page: Page, place: int, result: Result) -> str:
 class Charts:
     """The charts of a page as JSON data; equal specifications are kept once.
 
-    Attributes:
-        specs: the specifications; a chart's ``spec`` is an index.
+    ``specs``: the specifications; a chart's ``spec`` is an index.
     """
 
     def __init__(self) -> None:
@@ -173,11 +172,7 @@ class Charts:
 
 
 def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]:
-    """Returns names and texts; facts without a value are left out.
-
-    Args:
-        repeat: the command that repeats the case.
-    """
+    """Returns names and texts; facts without a value are left out. ``repeat``: the command that repeats the case."""
     treatment, identity = result.treatment, result.identity
     switch: dict[str, Any] = dict(treatment.get("switch") or {})
     facts: list[tuple[str, object]] = [

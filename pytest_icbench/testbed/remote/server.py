@@ -50,8 +50,7 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 class HostEnd(HostCalls):
     """The host at this end of a connection, which answers the calls.
 
-    Args:
-        wake: descriptor that becomes readable when there is another call, which ends a poll.
+    ``wake``: descriptor that becomes readable when there is another call, which ends a poll.
     """
 
     def __init__(self, wake: int | None = None) -> None:

@@ -162,9 +162,7 @@ class TestPmd(dpdk_process.PortForwarder):
     ) -> PortCounters:
         """Returns the counters of one port.
 
-        Args:
-            index: of the endpoint.
-            not_taken: frames lost in a full ring. DPDK's ports do not count them, only the forwarding statistics do.
+        ``not_taken``: frames lost in a full ring. DPDK's ports do not count them, only the forwarding statistics do.
         """
         if stats is None or link is None:
             raise ProvisionError(

@@ -306,8 +306,7 @@ class OvsDaemons:
     def start_switch(self, cpus: Sequence[int] | None = None) -> None:
         """Starts the daemon with the configuration in the database. Raises ProvisionError.
 
-        Args:
-            cpus: CPUs of the threads that poll no DPDK port; None: the service CPUs.
+        ``cpus``: CPUs of the threads that poll no DPDK port; None: the service CPUs.
         """
         self._netns = links.create_netns(self._session, f"{self.spec.name}-ovs")
         argv: list[str | Path] = [
