@@ -44,11 +44,7 @@ if TYPE_CHECKING:  # cases are not needed to declare options, which every pytest
     from pytest_icbench.model.switch_traits import SwitchTraits
 
 #: API techniques and port kinds whose DPDK driver cannot wake an endpoint, and what can in their place.
-_POLLED = {
-    "af_packet": "--icbench-api raw-mmsg",
-    "af_xdp": "--icbench-api xdp",
-    "memif": "--icbench-port vhost-user",
-}
+_POLLED = {"af_packet": "--icbench-api raw-mmsg", "af_xdp": "--icbench-api xdp", "memif": "--icbench-port vhost-user"}
 _PERCENTS = re.compile(r"\d{1,3}(:\d{1,3})*", re.ASCII)
 #: Addresses of a chain's ports are 198.19.PAIR.x, two for each function.
 MAX_CHAIN = 100

@@ -261,11 +261,7 @@ class _Expansion:
         return ways
 
     def _choose(
-        self,
-        axis: Literal["api", "port"],
-        natural: tuple[str, ...],
-        supported: tuple[str, ...],
-        named_at: str | None,
+        self, axis: Literal["api", "port"], natural: tuple[str, ...], supported: tuple[str, ...], named_at: str | None
     ) -> tuple[str, ...]:
         """Returns the names that a switch takes: its natural ones unless the marker or the user asks for some.
 

@@ -64,10 +64,7 @@ _READERS: Mapping[str, Callable[[Any, str, Path], Any]] = {
 def from_config(config: pytest.Config, kind: type[Options] = Options) -> Options:
     """Returns the options of a run. Raises UsageError: one sentence naming the option or the ini value."""
     return read(
-        lambda row: find_text(config, row),
-        root=config.rootpath,
-        directory=config.invocation_params.dir,
-        kind=kind,
+        lambda row: find_text(config, row), root=config.rootpath, directory=config.invocation_params.dir, kind=kind
     )
 
 

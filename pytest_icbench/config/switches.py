@@ -77,10 +77,7 @@ def check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]], 
 
 
 def choose_modes(
-    cls: type[SwitchTraits],
-    named: Iterable[str | None],
-    kept: Iterable[str | None],
-    asked: tuple[str, ...] | None,
+    cls: type[SwitchTraits], named: Iterable[str | None], kept: Iterable[str | None], asked: tuple[str, ...] | None
 ) -> tuple[str | None, ...]:
     """Returns the modes in which a switch is measured; None stands for its natural one.
 

@@ -25,10 +25,7 @@ HOSTS: tuple[Host, ...] = ("local", "remote")
 Application = Literal["send", "client", "recv", "server"]
 
 #: The applications of side a and side b of a pair, by dimension.
-APPLICATIONS: Mapping[Dimension, tuple[str, str]] = {
-    "throughput": ("send", "recv"),
-    "latency": ("client", "server"),
-}
+APPLICATIONS: Mapping[Dimension, tuple[str, str]] = {"throughput": ("send", "recv"), "latency": ("client", "server")}
 LEADERS = tuple(names[0] for names in APPLICATIONS.values())
 FOLLOWERS = tuple(names[1] for names in APPLICATIONS.values())
 #: The most pairs for which there are default addresses.

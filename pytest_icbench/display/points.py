@@ -191,12 +191,7 @@ def dot_spec(
 
 
 def dot_plot(
-    id_: str,
-    kind: str,
-    title: str,
-    rows: Sequence[tuple[Any, ...]],
-    columns: tuple[Column, ...],
-    order: Sequence[str],
+    id_: str, kind: str, title: str, rows: Sequence[tuple[Any, ...]], columns: tuple[Column, ...], order: Sequence[str]
 ) -> list[Figure]:
     unit = columns[1].title.rpartition(", ")[2]
     drawn = dot_rows(rows, unit, least_wins=unit == "µs")

@@ -16,14 +16,7 @@ import pytest
 from pytest_icbench.config.axes import Axes, explain_burst
 from pytest_icbench.config.axis import rows
 from pytest_icbench.config.capabilities import check_way, remote_misfit, unsupported_reason
-from pytest_icbench.config.cases import (
-    Request,
-    check_configs,
-    check_names,
-    expand,
-    name_option,
-    parse_marker,
-)
+from pytest_icbench.config.cases import Request, check_configs, check_names, expand, name_option, parse_marker
 from pytest_icbench.config.options import Options, check_candidates, merge_settings
 from pytest_icbench.config.switches import SwitchConfig, is_named, resolve_switches
 from pytest_icbench.driver.switch.protocol import Switch

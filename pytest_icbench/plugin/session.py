@@ -30,15 +30,7 @@ from pytest_icbench.plugin.collector import ResultCollector
 from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.items import BENCHMARK, PUBLISHED, Benchmark, benchmarks, explain_unmatched, is_benchmark
 from pytest_icbench.plugin.outcomes import Outcomes, skip
-from pytest_icbench.plugin.plan import (
-    count_hosts,
-    estimates,
-    is_adaptive,
-    longest_s,
-    make_budget,
-    plan,
-    reason_lines,
-)
+from pytest_icbench.plugin.plan import count_hosts, estimates, is_adaptive, longest_s, make_budget, plan, reason_lines
 from pytest_icbench.plugin.repeat import resume_command
 from pytest_icbench.plugin.run import Run, check_root, check_stored
 from pytest_icbench.plugin.run_files import is_distributed, write_page

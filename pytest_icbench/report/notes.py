@@ -70,10 +70,7 @@ _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
         lambda result: result.point.directions > 1,
         "both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)",
     ),
-    (
-        shares_cpus,
-        "shared CPU: both endpoints work on it in turn, which makes a path slower, never faster",
-    ),
+    (shares_cpus, "shared CPU: both endpoints work on it in turn, which makes a path slower, never faster"),
     *((_of_kind(kind, has), text) for kind in KINDS for has, text in kind.legend),
 )
 _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (

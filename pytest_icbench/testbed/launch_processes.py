@@ -23,15 +23,7 @@ from pytest_icbench.host import node_files
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.net.sockets import interface_counters, is_listening
 from pytest_icbench.host.process import Process, realtime, stopped_sentence, wait_until
-from pytest_icbench.model.rig import (
-    FILES,
-    LOCAL_WORKLOAD,
-    LaunchPlan,
-    PlannedProcess,
-    Polled,
-    Usage,
-    node_directory,
-)
+from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage, node_directory
 
 #: How long processes may take to end after a request, in seconds.
 END_S = 1.0

@@ -94,13 +94,7 @@ _TICK_S = 0.25
 
 
 def run_application(
-    application: Application,
-    rig: MeasuredRig,
-    case: Case,
-    settings: Settings,
-    *,
-    index: int = 0,
-    **_others: object,
+    application: Application, rig: MeasuredRig, case: Case, settings: Settings, *, index: int = 0, **_others: object
 ) -> Launch:
     """Runs one launch of an application on every pair of a rig at once. No rate is reported before its end.
 

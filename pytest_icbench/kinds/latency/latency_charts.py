@@ -537,5 +537,5 @@ def _cdf_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str
                     "tooltip": tooltips(_CDF_COLUMNS),
                 },
             }
-        ],
+        ]
     }

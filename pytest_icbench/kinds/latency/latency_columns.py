@@ -191,10 +191,7 @@ LATENCY = Kind(
         Charts(
             "percentiles",
             "Round trip by percentile",
-            lambda results, order: (
-                *charts.cdf_figures(results, order),
-                *charts.by_percentile(results, order),
-            ),
+            lambda results, order: (*charts.cdf_figures(results, order), *charts.by_percentile(results, order)),
         ),
     ),
 )

@@ -125,5 +125,5 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str], columns: Sequen
                     "tooltip": tooltips(columns),
                 },
             }
-        ],
+        ]
     }

@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import (
-    Traffic,
-    grouped,
-    main_figure,
-    main_unit,
-    path_of,
-    traffic,
-    value_text,
-)
+from pytest_icbench.display.case_names import Traffic, grouped, main_figure, main_unit, path_of, traffic, value_text
 from pytest_icbench.display.chart import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
 from pytest_icbench.display.points import scaled
 from pytest_icbench.kinds.registry import KINDS, kind_of

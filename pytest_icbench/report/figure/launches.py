@@ -128,11 +128,7 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
         "field": "ratio",
         "type": "quantitative",
         "scale": scale,
-        "axis": {
-            "title": "a launch over the median",
-            "labelExpr": RATIO_AS_CHANGE,
-            "tickCount": 5,
-        },
+        "axis": {"title": "a launch over the median", "labelExpr": RATIO_AS_CHANGE, "tickCount": 5},
     }
     y = {"field": "label", "type": "nominal", "sort": series, "axis": None}
     tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS if column.name != "label"]

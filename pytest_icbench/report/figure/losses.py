@@ -123,5 +123,5 @@ def _spec(series: Sequence[str], length: float) -> dict[str, Any]:
                 "mark": {**label, "align": "right", "dx": -4, "limit": {"expr": "width - 110"}},
                 "encoding": {"x": {"value": "width"}, "y": y, "text": {"field": "shown"}},
             },
-        ],
+        ]
     }

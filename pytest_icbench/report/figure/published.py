@@ -85,12 +85,7 @@ def stated(result: Result) -> list[Stated]:
             source = entry["row"][0]
             data = _data()
             published.append(
-                Stated(
-                    entry["row"],
-                    float(entry["value"]),
-                    data["sources"][source],
-                    data["hardware"][source],
-                )
+                Stated(entry["row"], float(entry["value"]), data["sources"][source], data["hardware"][source])
             )
     return published
 

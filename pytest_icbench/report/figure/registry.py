@@ -120,10 +120,7 @@ SECTIONS = (
     Section(
         "shares",
         "Parts of a CPU",
-        lambda page: (
-            *shares.share_figures(page.rates, page.order),
-            *shares.totals_by_number(page.rates, page.order),
-        ),
+        lambda page: (*shares.share_figures(page.rates, page.order), *shares.totals_by_number(page.rates, page.order)),
     ),
     Section("chains", "Chains: rate against length", lambda page: scaling.rates_by_length(page.rates, page.order)),
     *(_charts(charts) for kind in KINDS for charts in kind.charts),

@@ -128,12 +128,7 @@ def _spec(
     series = sorted({row[1] for row in rows}, key=order.index)
     look = theme.series_scales(series, order)
     colour, aside = theme.encoding("color", look), {"xOffset": {"expr": offsets(series)}}
-    x = {
-        "field": part.name,
-        "type": "quantitative",
-        "scale": {"domain": [0, 100]},
-        "axis": {"title": part.title},
-    }
+    x = {"field": part.name, "type": "quantitative", "scale": {"domain": [0, 100]}, "axis": {"title": part.title}}
     y = {"field": _ERROR.name, "type": "quantitative", "axis": {"title": _ERROR.title}}
     level = {"type": "rule", "color": theme.DIM}
     return {

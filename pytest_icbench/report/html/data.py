@@ -202,10 +202,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("switch version", switch.get("version")),
         ("DPDK", treatment.get("dpdk")),
         ("kernel", treatment.get("kernel")),
-        (
-            "host",
-            _joined(result.host, identity.get("cpu_model"), identity.get("cpus") and f"{identity['cpus']} CPUs"),
-        ),
+        ("host", _joined(result.host, identity.get("cpu_model"), identity.get("cpus") and f"{identity['cpus']} CPUs")),
         ("placement", _joined(result.placement, treatment.get("cpus") and _cpus(treatment["cpus"]))),
         ("repeat with", repeat),
     ]

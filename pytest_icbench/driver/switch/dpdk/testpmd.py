@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.switch.common.daemon import Daemon, check_cores, divide_ports
-from pytest_icbench.driver.switch.common.userspace_ports import (
-    MEMIF,
-    serving_device,
-)
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, serving_device
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchSpec

@@ -157,11 +157,7 @@ class OpenVSwitch(DaemonSwitch):
     port_frame_bytes = _FRAME_BYTES
     segments = True
     uplinks = ("kernel", "af_xdp", "vfio")
-    config_keys: ClassVar[Mapping[str, Kind]] = {
-        "other_config": "table",
-        "flows": "texts",
-        kernel.OFFLOADS: "table",
-    }
+    config_keys: ClassVar[Mapping[str, Kind]] = {"other_config": "table", "flows": "texts", kernel.OFFLOADS: "table"}
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
