@@ -210,12 +210,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """A request that becomes cases.
-
-    Attributes:
-        axes: the values of all axes; the user's have replaced those of the request.
-        where: the beginning of a message.
-    """
+    """A request that becomes cases. ``axes``: the values of all axes; the user's have replaced those of the request."""
 
     request: Request
     options: Options

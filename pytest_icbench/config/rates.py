@@ -108,7 +108,6 @@ class BitRate:
     """A fixed offered load of each pair in bits per second.
 
     Attributes:
-        bps: bits per second.
         layer: 1 with preamble and gap, 2 without.
         text: as the user wrote it.
     """

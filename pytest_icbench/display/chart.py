@@ -45,7 +45,6 @@ class Figure:
     Attributes:
         id: id of the element, unique on a page.
         kind: the section that it belongs to.
-        title: its heading.
         text: the caption: one finding, or what marks mean.
         spec: Vega-Lite without ``data``, ``width`` and ``height``. An object ``{"@scale": axis}`` is the scale of the
             values, and ``@kind`` at the end of a title says whether it is logarithmic: the page fills in both. It is

@@ -138,7 +138,6 @@ class Process:
     """A child of this process, started by a ``Spawner`` or by other code (LXC attach).
 
     Attributes:
-        pid: its process id.
         log: the file of its standard error, and of its output unless that is a pipe; None without one.
         stdin, stdout: unbuffered binary pipes; None without pipes.
     """

@@ -172,7 +172,6 @@ class Planned:
     """A planned case.
 
     Attributes:
-        nodeid: the id of its test.
         seconds: the time that it takes at least.
         skipped: why it would not be measured; None: it runs.
         allotted: seconds that a budget gives it, as far as is known before anything is measured.

@@ -56,7 +56,6 @@ class Change:
     Attributes:
         case: the id of the case now.
         name: the value's name in results: ``throughput_pps``.
-        verdict: the verdict on the value.
         before, now: the values in the unit of results; None if unknown.
         ratio, low, high: now over before with its interval; None if unknown.
         limit: the worst ratio allowed; None if unknown.

@@ -188,7 +188,6 @@ class RunMerger:
     """Writes a run's directory from parcels.
 
     Args:
-        directory: the run's directory.
         argv: pytest's arguments on the controller.
         history: the file to which results are appended; None for no history.
         patterns: facts that must match in a comparison.

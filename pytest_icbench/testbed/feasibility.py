@@ -174,10 +174,8 @@ class Feasibility:
     """The cases that this host can run. Nothing is changed, no root is needed, and each answer is kept.
 
     Args:
-        catalogue: switches by name.
         cases: the cases of the run: ``auto`` placement resolves to what every case can have. With a baseline that is
             saved or compared, it resolves for each case alone, so that the selection of cases does not matter.
-        hosts: this host, and the second one where one is named.
         unsupported: why no host can run a case, as far as that is known.
         candidates: the alternatives to the bases; None for a run without.
 

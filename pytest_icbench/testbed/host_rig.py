@@ -64,9 +64,7 @@ class HostPart(RigCalls, ABC):
 class HostRig(HostPart):
     """The nodes, the switch and their processes on one host.
 
-    Args:
-        switches: drivers by name.
-        wake: descriptor that ends a ``poll`` when it becomes readable.
+    ``wake``: descriptor that ends a ``poll`` when it becomes readable.
     """
 
     def __init__(self, session: HostSession, switches: Mapping[str, type[Switch]], *, wake: int | None = None) -> None:

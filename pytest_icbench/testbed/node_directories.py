@@ -14,9 +14,7 @@ from pytest_icbench.model.rig import node_directory
 class NodeDirectories:
     """All directories of a rig. The constructor makes none.
 
-    Args:
-        name: the rig's name.
-        joined: whether the nodes of a pair connect with each other and share a directory for their sockets.
+    ``joined``: whether the nodes of a pair connect with each other and share a directory for their sockets.
 
     Attributes:
         work: for the switch; nodes see nothing of it but what follows.

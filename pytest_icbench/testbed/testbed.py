@@ -68,7 +68,6 @@ class Testbed:
     """The host of a run. Nothing is changed and no root is needed until ``hold`` takes the host.
 
     Args:
-        catalogue: switches by name.
         cases: the cases of the run: ``auto`` placement resolves to what every case can have.
         configs: the user's configurations, by switch and candidate.
         unsupported: why no host can run a case, as far as that is known; None for a case that some host can run.

@@ -234,12 +234,7 @@ def query_socket(path: Path, command: str) -> dict[str, Any]:
 
 
 class Capture(Protocol):
-    """A way for frames to and from Suricata.
-
-    Attributes:
-        settings: its part of ``suricata.yaml``.
-        options: its options on the command line.
-    """
+    """A way for frames to and from Suricata. ``settings``: its part of ``suricata.yaml``."""
 
     settings: Mapping[str, Any]
     options: Sequence[str]

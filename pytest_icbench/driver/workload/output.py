@@ -176,7 +176,6 @@ class Summary:
     """The end of a process, with its totals.
 
     Attributes:
-        reason: why it ended.
         lateness: in ns, from the due time of a burst to its departure, for a paced sender or client. With the warm-up.
         spacing_error: in ns, the difference between actual and due time between two bursts, likewise.
         rtt_from: the first window whose answers are in a client's histograms.
@@ -209,7 +208,6 @@ class RequestCounts:
         wrong: answers without the value, or with another one.
         late: datagrams that arrived when their request was no longer waited for.
         unanswered: requests that were due and have no answer.
-        cpu_ns: CPU time of the run.
     """
 
     reason: str

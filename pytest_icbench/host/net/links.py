@@ -264,12 +264,7 @@ def read_statistics(name: str, netns: str | None = None) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """The state of a link that every process of root can change.
-
-    Attributes:
-        up: whether it is set up.
-        mtu: its layer 3 MTU in bytes.
-    """
+    """The state of a link that every process of root can change. ``mtu``: its layer 3 MTU in bytes."""
 
     up: bool
     mtu: int

@@ -243,7 +243,6 @@ class Stay:
         name: its name there.
         mtu: layer 3 MTU in bytes.
         promiscuous: whether it receives frames to any address.
-        up: whether to set it up.
         single_queue: whether all frames arrive in its first queue, the only one that AF_XDP uses.
     """
 

@@ -57,7 +57,6 @@ class _Axis:
 
     Attributes:
         id: the section, and the start of a chart's id.
-        column: its column.
         at: returns a result's value on it.
         part: the field of the traffic that it is; empty if it is none.
         series: returns the name of a result's line.

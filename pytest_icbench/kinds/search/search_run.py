@@ -73,7 +73,6 @@ class _Finding:
     """The finding on a search as a whole.
 
     Attributes:
-        reason: reason of INVALID.
         limited: whether the rate is only "at least".
         generator: whether the generator is the limit.
     """

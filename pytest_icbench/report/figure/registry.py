@@ -60,8 +60,6 @@ class Section(NamedTuple):
 
     Attributes:
         name: the ``kind`` of its charts, and its anchor on the page.
-        heading: its heading.
-        charts: the function that makes its charts.
         place: where it stands. Within a place sections keep the order of the table.
     """
 

@@ -189,12 +189,7 @@ def find_disabled_queue(text: str, queues: int = 1) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The files of an Open vSwitch.
-
-    Attributes:
-        version: of Open vSwitch.
-        dpdk: version of the DPDK in it; empty: it was built without.
-    """
+    """The files of an Open vSwitch. ``dpdk``: version of the DPDK in it; empty: it was built without."""
 
     vswitchd: Path
     ovsdb_server: Path
