@@ -28,8 +28,7 @@ from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.kinds.runs import differences, recomputed
 from pytest_icbench.model.codec import DamagedData, decode
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.verdict import DEFAULT_FAILING, Verdict
 from pytest_icbench.plugin.html import HtmlHooks
 from pytest_icbench.report.answer import as_lines

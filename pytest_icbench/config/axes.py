@@ -22,8 +22,7 @@ from pytest_icbench.model import headers as header_labels
 from pytest_icbench.model import routes as route_labels
 from pytest_icbench.model.cpu_allocation import percents, side_by_side
 from pytest_icbench.model.load import Application, Frames, Startup
-from pytest_icbench.model.noisy_neighbour import NoisyNeighbour, cache_ways
-from pytest_icbench.model.noisy_neighbour_kinds import KINDS, L3, MOST_CPUS
+from pytest_icbench.model.noisy_neighbour import KINDS, L3, MOST_CPUS, NoisyNeighbour, cache_ways
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.startup import MOST_CONTAINERS, Crowd
 from pytest_icbench.model.traffic import (

@@ -56,7 +56,7 @@ from pytest_icbench.wording import alternatives
 if TYPE_CHECKING:  # every pytest run loads this module, and few have such files: ``options`` reads them
     from pytest_icbench.config.topology import Topology
     from pytest_icbench.model.candidate import Candidate
-    from pytest_icbench.model.toml import TomlFile
+    from pytest_icbench.model.text_files import TomlFile
 
 
 #: The parser for the length of a long run.

@@ -22,10 +22,9 @@ from pytest_icbench.config.option_table import TABLE, Options, find_text
 from pytest_icbench.config.topology import read as read_topology
 from pytest_icbench.config.values import as_text
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model import toml
 from pytest_icbench.model.case import GROUPS, Case
 from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
-from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.model.text_files import TomlFile, read_toml
 from pytest_icbench.model.uplink import name_of
 from pytest_icbench.wording import suggestion
 
@@ -50,7 +49,7 @@ NAMES = tuple(_ROWS)
 
 def _read_tables(files: Mapping[str, Path], where: str, _base: Path) -> Mapping[str, TomlFile]:
     """Reads the TOML files of switches or components. Raises UsageError."""
-    return MappingProxyType({name: toml.read(path, where) for name, path in files.items()})
+    return MappingProxyType({name: read_toml(path, where) for name, path in files.items()})
 
 
 #: What is read from the files that options name; the table itself imports no reader, since every run loads it.

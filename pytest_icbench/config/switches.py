@@ -15,7 +15,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import GROUPS
 from pytest_icbench.model.routes import ROUTER_MODES
 from pytest_icbench.model.switch_traits import Kind, SwitchTraits
-from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.model.text_files import TomlFile
 from pytest_icbench.wording import suggestion
 
 Catalogue = Mapping[str, type[SwitchTraits]]

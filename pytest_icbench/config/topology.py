@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a topology from its TOML file, whose keys are here. A mistake is one sentence that names file and place."""
+"""A topology, and its TOML file, whose keys are here. A mistake is one sentence that names file and place."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model import toml
-from pytest_icbench.model.attach_target import ATTACH, AttachTarget
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.codec import decode
-from pytest_icbench.model.endpoint import Address, EndpointSpec
+from pytest_icbench.model.endpoint import ATTACH, Address, AttachTarget, EndpointSpec
 from pytest_icbench.model.path import FramePath
+from pytest_icbench.model.text_files import parse_toml, read_toml
 from pytest_icbench.wording import suggestion
 
 Host = Literal["local", "remote"]
@@ -451,14 +450,14 @@ def read(path: Path, where: str = "--icbench-topology", *, dedicated: bool = Fal
 
     Raises UsageError: one sentence.
     """
-    file = toml.read(path, where)
+    file = read_toml(path, where)
     topology = _topology(file.data, str(path), dedicated)
     return replace(topology, origin={"file": path.name, "sha256": file.sha256})
 
 
 def loads(text: str, name: str, *, dedicated: bool = False) -> Topology:
     """Returns the topology of a text; ``name`` stands for the file in messages. Raises UsageError."""
-    return _topology(toml.parse(text, name), name, dedicated)
+    return _topology(parse_toml(text, name), name, dedicated)
 
 
 class _Mistake(Exception):

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from pytest_icbench.model.figures import MAXIMA, Figures
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import counted, printable

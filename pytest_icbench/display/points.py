@@ -12,7 +12,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import number, path_of, short
 from pytest_icbench.display.chart import CROSS, HAS_INTERVAL, MEASURED, Column, Figure, interval_columns, y_axis
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import Estimate
 
 OFFERED = Column("offered", "offered, Mpps")

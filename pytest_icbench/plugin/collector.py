@@ -13,8 +13,7 @@ import pytest
 from pytest_icbench.config.options import Options
 from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.gate.margins import MAIN
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.outcomes import first_line, skip_reason
 from pytest_icbench.plugin.pytest_benchmark import CLOCK, FIXTURE

@@ -23,7 +23,7 @@ from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.toml import LIMITS_FILE
+from pytest_icbench.model.text_files import LIMITS_FILE
 from pytest_icbench.plugin.third_party import (
     bring_functions,
     bring_nodes,

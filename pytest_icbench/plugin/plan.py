@@ -31,8 +31,7 @@ from pytest_icbench.kinds.throughput.throughput_run import TRAINS_S
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, comparison_estimate_s, launch_estimate_s
 from pytest_icbench.measure.soak import SOAK_S, soak_estimate_s
 from pytest_icbench.measure.stopping import fewest_launches
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import rig_group
+from pytest_icbench.model.case import Case, rig_group
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.plugin.fitness_check import check_baseline, check_history

@@ -21,9 +21,8 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import rights
 from pytest_icbench.host.lock import SessionBusyError
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import is_case
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.case import Case, is_case
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import WEAK
 from pytest_icbench.plugin.collecting import Collection
 from pytest_icbench.plugin.collector import ResultCollector

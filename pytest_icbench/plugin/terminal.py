@@ -16,7 +16,7 @@ from pytest_icbench.display.case_names import label, shared
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.model.codec import DamagedData
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.plugin.old_versions import explain_upgrades
 from pytest_icbench.plugin.outcomes import Outcomes, first_line, is_undecided

@@ -27,7 +27,7 @@ from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.host_session import RUN_DIR
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
-from pytest_icbench.model.case_id import is_case, rig_group
+from pytest_icbench.model.case import is_case, rig_group
 from pytest_icbench.model.text_files import read_bytes
 from pytest_icbench.plugin.run_files import RunFiles, hide_names
 from pytest_icbench.plugin.usage import REFUSAL, refuse_rounds, report_errors, usage_errors

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pytest_icbench.display.case_names import path_of
 from pytest_icbench.kinds.registry import kind_of
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report import overview, remarks
 from pytest_icbench.report.columns import shown_verdict

@@ -19,7 +19,7 @@ from pytest_icbench.gate.entry import Baseline, make_entry
 from pytest_icbench.gate.margins import COMPARED, MAIN, Margins
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.finding import Finding, SideBySide
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.verdict_rule import Allowance
 from pytest_icbench.wording import counted, printable, signed_percent

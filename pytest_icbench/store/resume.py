@@ -11,7 +11,7 @@ from typing import Any
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.toml import LIMITS_FILE
+from pytest_icbench.model.text_files import LIMITS_FILE
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.store.run_directory import FILE_NAME, RunInfo
 from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows

@@ -25,11 +25,11 @@ from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.kinds.runs import check_comparable
 from pytest_icbench.model import flows
-from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import ATTACH
 from pytest_icbench.model.load import Application, Startup
-from pytest_icbench.model.noisy_neighbour_kinds import L3
+from pytest_icbench.model.noisy_neighbour import L3
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
 from pytest_icbench.testbed.candidate_catalogue import Candidates

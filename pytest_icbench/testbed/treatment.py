@@ -20,12 +20,12 @@ from pytest_icbench.host import host_facts
 from pytest_icbench.host.host_facts import read_program, sha256
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.candidate import OldVersion, Program
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import ATTACH
 from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.model.text_files import TomlFile
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.version import package_version

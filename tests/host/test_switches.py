@@ -16,8 +16,8 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.repetition import HARNESS_REASONS, MOST_FAULTS, PATH_REASONS
-from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.case import NETDEV_APIS, Case
+from pytest_icbench.model.endpoint import ATTACH
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of the kernel in a node's network namespace: routing, NAT, access lists, policer, shaper."""
+"""Functions of the kernel in a node's network namespace: routing, NAT and its table, access lists, policer, shaper."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from pytest_icbench.display.chart import (
 )
 from pytest_icbench.display.points import LENGTH, SIZE, best_text, dot_plot, finding, row, scaled
 from pytest_icbench.model.figures import MAXIMA, Latency
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
 
 #: The median and the tail against packet size: the median is what verdicts compare.

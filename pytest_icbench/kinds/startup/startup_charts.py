@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, path_of, short
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips, y_axis
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import median
 
 #: The most points of a line; a point is the median of adjacent containers.

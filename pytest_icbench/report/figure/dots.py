@@ -11,7 +11,7 @@ from pytest_icbench.display.case_names import Traffic, grouped, main_figure, mai
 from pytest_icbench.display.chart import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
 from pytest_icbench.display.points import scaled
 from pytest_icbench.kinds.registry import KINDS, kind_of
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.answer import first_traffics
 from pytest_icbench.report.overview import REFERENCES, contestants
 from pytest_icbench.report.remarks import shares_cpus

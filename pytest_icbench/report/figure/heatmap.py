@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, main_figure, main_unit, path_of, short, traffic, value_text
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 
 #: The fewest sizes and the fewest bursts of a chart: lines show fewer of them better.
 FEWEST_SIZES, FEWEST_BURSTS = 2, 3

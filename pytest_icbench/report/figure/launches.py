@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, SERIES, Column, Figure
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.wording import signed_percent
 
 #: The fewest launches for which a strip is drawn.

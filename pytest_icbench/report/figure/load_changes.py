@@ -11,7 +11,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, Column, Figure, tooltips
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.report import remarks
 

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.trials import LossEvent
 from pytest_icbench.wording import counted
 

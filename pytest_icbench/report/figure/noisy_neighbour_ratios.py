@@ -9,8 +9,8 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.noisy_neighbour import excludes_one
-from pytest_icbench.model.result import Result
 
 #: Height of a row: a line of text, and the interval below it.
 _STEP = 36

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 
 #: The remark on every published value.
 OTHER_HARDWARE = "other hardware"

@@ -13,7 +13,7 @@ from typing import Any
 from pytest_icbench.display.case_names import METRIC_NAMES, grouped, maxima, number, path_of, traffic, without_rate
 from pytest_icbench.display.chart import MEASURED, Axes, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.display.points import OFFERED, SIZE, best_text, by_series, dot_plot, finding, row, scaled
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.trials import SweepPoint
 from pytest_icbench.report.figure.published import stated
 

@@ -18,7 +18,7 @@ from pytest_icbench.display.chart import Figure
 from pytest_icbench.kinds.kind import Charts, Place, Ranked
 from pytest_icbench.kinds.registry import KINDS
 from pytest_icbench.model.figures import Search, Throughput
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.figure import dots, heatmap, launches, losses, rate_charts, scaling, shares
 from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.figure.load_changes import following_figures

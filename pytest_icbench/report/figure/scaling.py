@@ -21,7 +21,7 @@ from pytest_icbench.display.case_names import (
 )
 from pytest_icbench.display.chart import Axes, Column, Figure, with_own
 from pytest_icbench.display.points import LENGTH, SIZE, row
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.figure.rate_charts import PAIRS, Heading, Wording, published_rows, rate_chart
 from pytest_icbench.stats.quantiles import Estimate
 

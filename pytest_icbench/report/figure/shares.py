@@ -22,7 +22,7 @@ from pytest_icbench.display.chart import (
     with_own,
 )
 from pytest_icbench.display.points import row, scaled
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.figure.rate_charts import Heading, rate_chart
 
 _NUMBER = Column("functions", "functions on one CPU")

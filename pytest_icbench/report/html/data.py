@@ -14,7 +14,7 @@ from pytest_icbench.display.chart import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.display.points import scaled
 from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.kinds.search.search_columns import bounds
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import of_plain, shown_verdict
