@@ -379,7 +379,6 @@ class Axes:
         "replace the numbers of queue pairs of an endpoint, 1 to 16: flows are spread over them by their"
         " Toeplitz hash, as a network card does",
         values.numbers("queue pairs", 1, MAX_QUEUES),
-        marker="1",
         natural=(1,),
         traffic="queues",
         misfit=_queues_misfit,
@@ -397,7 +396,6 @@ class Axes:
         "SPEC",
         "replace the bursts: frames handed over at once, 1 to 1024 and at most --icbench-ring",
         values.numbers("frames", 1, MAX_BURST),
-        marker="32",
         natural=(32,),
     )
     rate: tuple[Rate | BitRate, ...] | None = axis(
@@ -414,7 +412,6 @@ class Axes:
         "SPEC",
         "replace the numbers of sender-receiver pairs, 1 to 254",
         values.numbers("pairs", 1, MAX_PAIRS),
-        marker="1",
         natural=(1,),
     )
     switch_cores: tuple[int, ...] | None = axis(
@@ -460,7 +457,6 @@ class Axes:
         "blocking sockets, no polling (socket APIs)",
         _parse_flag,
         flag=True,
-        marker="False",
         natural=(False,),
         applies=Applies(lambda case: case.blocking, "no selected case has sockets"),
     )
@@ -479,9 +475,7 @@ class Axes:
         "generate and check every payload byte",
         _parse_flag,
         flag=True,
-        marker="False",
         natural=(False,),
-        name="check_payload",
     )
     function: tuple[str | None, ...] | None = axis(
         "LIST",
@@ -505,7 +499,6 @@ class Axes:
         "SPEC",
         "replace the numbers of functions in a row between the ends of each pair, 1 to 100",
         values.numbers("functions in a row", 1, MAX_CHAIN),
-        marker="1",
         natural=(1,),
         applies=_OF_FUNCTIONS,
     )

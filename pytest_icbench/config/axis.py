@@ -126,10 +126,11 @@ def axis(
     parse: Callable[[str, str], Any],
     *,
     group: str = MEASURED,
-    marker: str = "None",
+    marker: str = "",
     **more: Any,
 ) -> Any:
     """Makes a field that is an axis: None unless it is given, and then a tuple of values."""
+    marker = marker or repr(more.get("natural", (None,))[0])
     return option(group, metavar, text, parse, marker=marker, **more)
 
 

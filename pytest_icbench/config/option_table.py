@@ -274,7 +274,7 @@ class Options(Axes):
         values.count(8, 4_194_304, "processes"),
         default=4096,
     )
-    rebuild: bool = flag(HOST, "build switch and nodes again for each launch", name="rebuild")
+    rebuild: bool = flag(HOST, "build switch and nodes again for each launch")
     must_match: tuple[str, ...] = option(
         GATING,
         "LIST",
@@ -282,7 +282,6 @@ class Options(Axes):
         " (default: identity.* placement metric rules treatment.node)",
         comparability.parse_patterns,
         default=comparability.DEFAULT,
-        name="must_match",
     )
     save: str | None = option(
         FIRST,

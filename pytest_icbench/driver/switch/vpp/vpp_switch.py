@@ -31,15 +31,7 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     wait_for_sockets,
 )
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.protocol import (
-    Attachment,
-    Batches,
-    Busy,
-    Needs,
-    PortCounters,
-    SwitchFacts,
-    SwitchSpec,
-)
+from pytest_icbench.driver.switch.protocol import Attachment, Needs, SwitchSpec
 from pytest_icbench.driver.switch.vpp import client as vpp_client
 from pytest_icbench.driver.switch.vpp import interfaces, program
 from pytest_icbench.driver.switch.vpp.interfaces import VppUplink
@@ -60,6 +52,7 @@ from pytest_icbench.model.case import NETDEV_APIS, POLLING, RX_MODES, SOCKET_API
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.routes import ROUTER_MODES
+from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.wording import counted
 
