@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Candidates: versions of anything in a case that are compared with their base, and what they replace in a rig."""
+"""Candidates: versions that are compared with their base, what they replace, and measured software to start again."""
 
 from __future__ import annotations
 

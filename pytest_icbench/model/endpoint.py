@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frozen facts about an endpoint, by which a rig makes it and a workload can use it. No behaviour."""
+"""Frozen facts about an endpoint, by which a rig makes or finds it and a workload can use it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run of benchmarks: it holds the host, and has rigs and reports."""
+"""A run of benchmarks: it holds the host, and has rigs and reports, and the rules of its verdicts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a search on rigs: it calibrates on the reference link, tries the case, and checks what limited the bound."""
+"""Runs a search on rigs, from calibration to what limited its bound, and makes a result of its outcome."""
 
 from __future__ import annotations
 

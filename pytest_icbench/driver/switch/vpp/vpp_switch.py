@@ -101,7 +101,7 @@ def route_commands(version: int, port: RouterPort, name: str, part: Share) -> It
         yield f"ip route add {prefixes} {way}"
 
 
-def join(client: VppClient, router: Router, interfaces: dict[int, int], mtu: int) -> list[str]:
+def join_router(client: VppClient, router: Router, interfaces: dict[int, int], mtu: int) -> list[str]:
     """Makes the interfaces ports of a router; returns the lines. Raises ProvisionError with VPP's reason."""
     names = _names(client)
     lines: list[str] = []
@@ -112,7 +112,7 @@ def join(client: VppClient, router: Router, interfaces: dict[int, int], mtu: int
     return lines
 
 
-def add(client: VppClient, router: Router, interfaces: dict[int, int], port: RouterPort, part: Share) -> None:
+def add_to_router(client: VppClient, router: Router, interfaces: dict[int, int], port: RouterPort, part: Share) -> None:
     """Adds routes. Raises ProvisionError with VPP's reason."""
     name = _names(client)[interfaces[port.attachment.index]]
     for line in route_commands(router.version, port, name, part):
@@ -346,8 +346,8 @@ class Vpp(DaemonSwitch):
             client.call("sw_interface_set_l2_bridge", rx_sw_if_index=interface, bd_id=domain, enable=True)
 
     def _route(self, client: vpp_client.VppClient, session: HostSession, table: Router, mtu: int) -> None:
-        lines = join(client, table, self._interfaces, mtu)
-        spent = table.install(session, lambda port, part: add(client, table, self._interfaces, port, part))
+        lines = join_router(client, table, self._interfaces, mtu)
+        spent = table.install(session, lambda port, part: add_to_router(client, table, self._interfaces, port, part))
         config = {**self._facts.config, "router": table.facts(), "router_commands": lines}
         self._facts = replace(self._facts, config=config, conditions=spent)
         self._routes = True
