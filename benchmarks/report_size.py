@@ -23,8 +23,8 @@ sys.path.append(str(Path(__file__).parents[1]))
 from pytest_icbench.cli.report import write_html
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.html import parts

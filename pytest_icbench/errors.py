@@ -53,8 +53,7 @@ class ConnectionLost(ProvisionError):
 class WorkloadError(IcbenchError):
     """A workload process failed, died or hung: the case fails, and the next one runs.
 
-    Args:
-        crashed: whether it ended by a signal, an error of its port or without a message, so that a retry may succeed.
+    ``crashed``: whether it ended by a signal, an error of its port or without a message, so that a retry may succeed.
     """
 
     def __init__(self, message: str, *, crashed: bool = False) -> None:

@@ -26,7 +26,7 @@ from docs_tables import application_table, fixture, traits
 from pytest_icbench import api
 from pytest_icbench.config.axis import GROUPS
 from pytest_icbench.config.option_table import INI_ONLY, TABLE
-from pytest_icbench.config.topology.reading import Table
+from pytest_icbench.config.topology import Table
 from pytest_icbench.driver.switch.protocol import ForwardingBehaviour, read_behaviour
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.rights import GRANTS

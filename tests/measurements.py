@@ -14,8 +14,7 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import AnyFigures, Application, Latency, Search, Startup, Throughput
 from pytest_icbench.model.finding import SideBySide
 from pytest_icbench.model.launch import Launch, PairCounts, Window
-from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS, Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS, Measurement, Result
 from pytest_icbench.stats.quantiles import Estimate
 
 M = TypeVar("M", bound=Measurement)

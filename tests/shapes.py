@@ -16,8 +16,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Estimate, Histogram
 from tests.measurements import launch, measurement

@@ -13,8 +13,8 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.measure.launch.launcher import Run
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.measure.launch.processes import ProcessOutput
-from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import ATTACH
 from pytest_icbench.model.measurement import Launch, Window
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings as Lengths

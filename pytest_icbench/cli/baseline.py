@@ -89,8 +89,7 @@ def accept_command(arguments: argparse.Namespace) -> int:
 def _accept(measurements: Iterable[Measurement], *, unchanged: bool) -> tuple[list[Entry], list[str]]:
     """Returns the entries of measurements, and a sentence for each refused measurement.
 
-    Args:
-        unchanged: leave out regressions, even if the case was measured again.
+    ``unchanged``: leave out regressions, even if the case was measured again.
     """
     accepted: dict[tuple[str, ...], Entry] = {}
     refused = []

@@ -78,8 +78,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def listing(chosen: Sequence[Entry], entries: Sequence[Entry], thresholds: Thresholds) -> list[str]:
     """Returns the lines of a listing, host by host: each case with its sessions, their spread and its power.
 
-    Args:
-        entries: all entries, since the cases of a host share the error rate of a session.
+    ``entries``: all entries, since the cases of a host share the error rate of a session.
     """
     lines: list[str] = []
     for host in dict.fromkeys(host_name(entry.identity) for entry in chosen):

@@ -9,8 +9,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.config.switches import resolve_switches
+from pytest_icbench.config.values import parse_words
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.host.findings import Finding, exit_code, kernel_line, render
 from pytest_icbench.model.codec import encode

@@ -197,8 +197,7 @@ def _is_there(tree: Path) -> bool:
 class _Apt:
     """Apt with its own lists, state and cache, for which nothing is installed.
 
-    Attributes:
-        origin: the repository, for messages.
+    ``origin``: the repository, for messages.
     """
 
     root: Path

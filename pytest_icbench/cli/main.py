@@ -15,8 +15,7 @@ from pytest_icbench.cli import baseline_sessions, bisect, doctor, get, history
 from pytest_icbench.cli.baseline import add_commands
 from pytest_icbench.cli.report import add_arguments
 from pytest_icbench.cli.scenarios import packaged_scenarios
-from pytest_icbench.config.topology.model import default, to_toml
-from pytest_icbench.config.topology.reading import pair_number
+from pytest_icbench.config.topology import default, pair_number, to_toml
 from pytest_icbench.errors import IcbenchError, UsageError
 from pytest_icbench.host.host_session import RUN_DIR
 from pytest_icbench.host.inherited import put_aside

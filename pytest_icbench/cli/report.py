@@ -28,8 +28,7 @@ from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.kinds.runs import differences, recomputed
 from pytest_icbench.model.codec import DamagedData, decode
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.verdict import DEFAULT_FAILING, Verdict
 from pytest_icbench.plugin.html import HtmlHooks
 from pytest_icbench.report.answer import as_lines
@@ -110,10 +109,8 @@ def _rejudge(
 ) -> Measurement:
     """Returns a measurement with a verdict by the limits and margins that are stored for it.
 
-    INVALID stays. Waivers depend on the day, so the recorded one is kept.
-
-    Args:
-        again: tests and cases whose earlier result required a retest; this case is added if it requires one.
+    INVALID stays. Waivers depend on the day, so the recorded one is kept. ``again``: tests and cases whose earlier
+    result required a retest; this case is added if it requires one.
     """
     recorded, place = stored.measurement, stored.place
     if place is None or place.limits is None:  # it was not judged

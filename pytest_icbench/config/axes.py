@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_icbench.config import values
 from pytest_icbench.config.axis import FIRST, FRAMES, Applies, axis, rows
-from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.config.rates import BitRate, parse_rates
+from pytest_icbench.config.values import parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import flows as flow_labels
 from pytest_icbench.model import headers as header_labels
 from pytest_icbench.model import routes as route_labels
 from pytest_icbench.model.cpu_allocation import percents, side_by_side
 from pytest_icbench.model.load import Application, Frames, Startup
-from pytest_icbench.model.noisy_neighbour import NoisyNeighbour, cache_ways
-from pytest_icbench.model.noisy_neighbour_kinds import KINDS, L3, MOST_CPUS
+from pytest_icbench.model.noisy_neighbour import KINDS, L3, MOST_CPUS, NoisyNeighbour, cache_ways
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.startup import MOST_CONTAINERS, Crowd
 from pytest_icbench.model.traffic import (
@@ -44,11 +43,7 @@ if TYPE_CHECKING:  # cases are not needed to declare options, which every pytest
     from pytest_icbench.model.switch_traits import SwitchTraits
 
 #: API techniques and port kinds whose DPDK driver cannot wake an endpoint, and what can in their place.
-_POLLED = {
-    "af_packet": "--icbench-api raw-mmsg",
-    "af_xdp": "--icbench-api xdp",
-    "memif": "--icbench-port vhost-user",
-}
+_POLLED = {"af_packet": "--icbench-api raw-mmsg", "af_xdp": "--icbench-api xdp", "memif": "--icbench-port vhost-user"}
 _PERCENTS = re.compile(r"\d{1,3}(:\d{1,3})*", re.ASCII)
 #: Addresses of a chain's ports are 198.19.PAIR.x, two for each function.
 MAX_CHAIN = 100
@@ -86,8 +81,7 @@ def _parse_percents(text: str, where: str) -> list[tuple[str, list[int]]]:
 def parse_cpu_shares(text: str, where: str) -> tuple[str, ...]:
     """Parses ``50 70:30``: per cents of one CPU for functions side by side; a single N is ``N:(100-N)``.
 
-    Raises:
-        UsageError: a share is 0, or shares sum to more than 100.
+    Raises UsageError: a share is 0, or shares sum to more than 100.
     """
     splits = []
     for word, numbers in _parse_percents(text, where):
@@ -385,7 +379,6 @@ class Axes:
         "replace the numbers of queue pairs of an endpoint, 1 to 16: flows are spread over them by their"
         " Toeplitz hash, as a network card does",
         values.numbers("queue pairs", 1, MAX_QUEUES),
-        marker="1",
         natural=(1,),
         traffic="queues",
         misfit=_queues_misfit,
@@ -403,7 +396,6 @@ class Axes:
         "SPEC",
         "replace the bursts: frames handed over at once, 1 to 1024 and at most --icbench-ring",
         values.numbers("frames", 1, MAX_BURST),
-        marker="32",
         natural=(32,),
     )
     rate: tuple[Rate | BitRate, ...] | None = axis(
@@ -420,7 +412,6 @@ class Axes:
         "SPEC",
         "replace the numbers of sender-receiver pairs, 1 to 254",
         values.numbers("pairs", 1, MAX_PAIRS),
-        marker="1",
         natural=(1,),
     )
     switch_cores: tuple[int, ...] | None = axis(
@@ -466,7 +457,6 @@ class Axes:
         "blocking sockets, no polling (socket APIs)",
         _parse_flag,
         flag=True,
-        marker="False",
         natural=(False,),
         applies=Applies(lambda case: case.blocking, "no selected case has sockets"),
     )
@@ -485,9 +475,7 @@ class Axes:
         "generate and check every payload byte",
         _parse_flag,
         flag=True,
-        marker="False",
         natural=(False,),
-        name="check_payload",
     )
     function: tuple[str | None, ...] | None = axis(
         "LIST",
@@ -511,7 +499,6 @@ class Axes:
         "SPEC",
         "replace the numbers of functions in a row between the ends of each pair, 1 to 100",
         values.numbers("functions in a row", 1, MAX_CHAIN),
-        marker="1",
         natural=(1,),
         applies=_OF_FUNCTIONS,
     )

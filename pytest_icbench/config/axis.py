@@ -46,7 +46,6 @@ class Row(NamedTuple):
     Attributes:
         group: the group of ``pytest --help``.
         name: the option is ``--icbench-`` and the name with dashes, the ini value ``icbench_`` and the name.
-        field: the name of the field.
         default: the value of the field if the option is not given. A relative path begins at the root directory.
         parse: turns a text and its origin into a value; raises UsageError.
         parse_at: the same for a value that also depends on the directory that relative paths begin at.
@@ -127,10 +126,11 @@ def axis(
     parse: Callable[[str, str], Any],
     *,
     group: str = MEASURED,
-    marker: str = "None",
+    marker: str = "",
     **more: Any,
 ) -> Any:
     """Makes a field that is an axis: None unless it is given, and then a tuple of values."""
+    marker = marker or repr(more.get("natural", (None,))[0])
     return option(group, metavar, text, parse, marker=marker, **more)
 
 

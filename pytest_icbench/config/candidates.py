@@ -18,10 +18,10 @@ from typing import get_args
 from pytest_icbench.config.switches import DEFAULT_MODE, explain_mode
 from pytest_icbench.config.values import file_mode, mode_of, program
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model import toml
 from pytest_icbench.model.candidate import FUNCTION, HOST, SETTABLE, WORKLOAD, Candidate, Kind, file_of
 from pytest_icbench.model.case import APIS
 from pytest_icbench.model.switch_traits import SwitchTraits
+from pytest_icbench.model.text_files import read_toml
 from pytest_icbench.wording import alternatives, suggestion
 
 _FORM = "TARGET:NAME=WHAT, such as ovs:new=PATH, ovs:rxq=config:FILE or host:poll=sysctl:net.core.busy_poll=50"
@@ -40,10 +40,7 @@ _VALUE = re.compile(r"\s*[^\s,=][^,=]*")
 def parse(text: str, where: str, directory: Path) -> tuple[Candidate, ...]:
     """Parses candidates, one per line, and reads their configurations. Raises UsageError.
 
-    Args:
-        text: lines as the user wrote them.
-        where: the name of the option in a message.
-        directory: the directory where relative paths begin.
+    ``directory``: the directory where relative paths begin.
     """
     candidates: dict[tuple[str, str], Candidate] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -82,7 +79,7 @@ def _of_kind(kind: Kind, named: tuple[str, str], value: str, at: str, directory:
             path = program(named[0], value, at, directory).absolute()
         else:
             file_mode(path, at)
-        file = toml.read(path, at.partition(": ")[0]) if kind == "config" else None
+        file = read_toml(path, at.partition(": ")[0]) if kind == "config" else None
         return Candidate(*named, kind, str(path), file)
     if kind == "sysctl":
         for option in value.split(","):

@@ -13,7 +13,6 @@ from pytest_icbench.config.axes import Axes
 from pytest_icbench.config.capabilities import check_reach, select_socket_ports, select_supported
 from pytest_icbench.config.option_table import SOAK_LENGTHS, TABLE
 from pytest_icbench.config.options import NAMES, Options, parse_overrides
-from pytest_icbench.config.ranges import parse_words
 from pytest_icbench.config.switches import (
     Catalogue,
     SwitchConfig,
@@ -24,6 +23,7 @@ from pytest_icbench.config.switches import (
     is_named,
     resolve_switches,
 )
+from pytest_icbench.config.values import parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import APPLICATION_API, POLLING, SOCKET_APIS, Case, Dimension
 from pytest_icbench.model.cpu_allocation import percents, side_by_side
@@ -89,15 +89,9 @@ ARGUMENTS = tuple(dict.fromkeys((*_PARSERS, *_FLAGS, *NAMES)))
 
 
 def parse_marker(args: Sequence[object], named: Mapping[str, Any], where: str) -> Request:
-    """Reads the arguments of a marker.
+    """Reads the arguments of a marker. ``args``: positional arguments, which are an error.
 
-    Args:
-        args: positional arguments, which are an error.
-        named: values by name.
-        where: file and test, the beginning of a message.
-
-    Raises:
-        UsageError: one sentence.
+    Raises UsageError: one sentence.
     """
     where = f"{where}: icbench marker"
     if args:
@@ -131,8 +125,7 @@ def name_option(options: Options, name: str) -> str:
 def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] = ()) -> None:
     """Checks the names on the command line. Raises UsageError for one that no switch knows.
 
-    Args:
-        programs: names of ``--icbench-binary`` that are not switches.
+    ``programs``: names of ``--icbench-binary`` that are not switches.
     """
     kept = resolve_switches(options.switch, catalogue, name_option(options, "switch"))
     if options.port is not None:
@@ -157,8 +150,7 @@ def check_names(options: Options, catalogue: Catalogue, programs: Sequence[str] 
 def check_configs(options: Options, catalogue: Catalogue) -> dict[str, SwitchConfig]:
     """Returns the user's configurations by switch and by candidate (``ovs:new``); a candidate inherits its base's.
 
-    Raises:
-        UsageError: a switch does not take its configuration.
+    Raises UsageError: a switch does not take its configuration.
     """
     configs = {
         name: check_config(file, name, catalogue[name].config_keys) for name, file in options.switch_config.items()
@@ -185,10 +177,8 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
     """Returns all cases of a request, with the axes that the user replaced.
 
     A switch takes those values of ``api``, ``port`` and ``switch_cores`` that it supports. It is an error if the marker
-    names a switch that supports none of them. A switch that has none of the modes takes its natural one.
-
-    Raises:
-        UsageError: one sentence that begins with ``where``.
+    names a switch that supports none of them. A switch that has none of the modes takes its natural one. Raises
+    UsageError: one sentence that begins with ``where``.
     """
     where = f"{where}: icbench marker"
     if request.port is not None:
@@ -220,12 +210,7 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
 
 @dataclass(frozen=True, slots=True)
 class _Expansion:
-    """A request that becomes cases.
-
-    Attributes:
-        axes: the values of all axes; the user's have replaced those of the request.
-        where: the beginning of a message.
-    """
+    """A request that becomes cases. ``axes``: the values of all axes; the user's have replaced those of the request."""
 
     request: Request
     options: Options
@@ -252,11 +237,8 @@ class _Expansion:
     def choose_ways(self, cls: type[SwitchTraits], *, named: bool) -> list[tuple[str, str]]:
         """Returns the pairs of port kind and API technique that a switch is measured with.
 
-        Args:
-            named: whether the marker names the switch.
-
-        Raises:
-            UsageError: a switch that is named has none of the requested ones.
+        ``named``: whether the marker names the switch. Raises UsageError: a switch that is named has none of the
+        requested ones.
         """
         request, options = self.request, self.options
         where = f"{self.where}: {cls.name}"
@@ -274,19 +256,12 @@ class _Expansion:
         return ways
 
     def _choose(
-        self,
-        axis: Literal["api", "port"],
-        natural: tuple[str, ...],
-        supported: tuple[str, ...],
-        named_at: str | None,
+        self, axis: Literal["api", "port"], natural: tuple[str, ...], supported: tuple[str, ...], named_at: str | None
     ) -> tuple[str, ...]:
         """Returns the names that a switch takes: its natural ones unless the marker or the user asks for some.
 
-        Args:
-            named_at: the beginning of a message if the marker names the switch; else None.
-
-        Raises:
-            UsageError: a switch that is named supports none of the requested ones.
+        ``named_at``: the beginning of a message if the marker names the switch; else None. Raises UsageError: a switch
+        that is named supports none of the requested ones.
         """
         asked: tuple[str, ...] | None = getattr(self.request, axis)
         if asked is not None and named_at is not None and not select_supported(asked, supported):
@@ -441,10 +416,8 @@ def _combine_functions(axes: Axes, own_pairs: Sequence[int] | None, where: str) 
         axes: their ``function`` None stands for a path without any. CPU shares and quotas have a function, and a pair,
             for each of their per cents; different functions side by side have a pair each.
         own_pairs: the numbers of pairs that the user requests, which override the functions'.
-        where: the beginning of a message.
 
-    Raises:
-        UsageError: shares, quotas and functions are for different numbers of functions, or for a chain.
+    Raises UsageError: shares, quotas and functions are for different numbers of functions, or for a chain.
     """
     ways: list[dict[str, Any]] = []
     for function in axes.function or ():
@@ -467,9 +440,7 @@ def _count_functions(
 ) -> int | None:
     """Returns how many functions lie side by side; None where neither their names nor an allocation says it.
 
-    Args:
-        named: the number of functions that ``function`` names.
-        cpu_allocation: CPU share and quota.
+    ``named``: the number of functions that ``function`` names.
     """
     share, cap = cpu_allocation
     counts = {len(percents(text)) for text in cpu_allocation if text is not None}
@@ -489,8 +460,7 @@ def _count_functions(
 def startup_arguments(named: Iterable[str], where: str) -> dict[str, Any]:
     """Returns the arguments of a marker that follow from ``startup``.
 
-    Args:
-        named: the names of the given arguments, without settings. Raises UsageError for any but ``startup``.
+    ``named``: the names of the given arguments, without settings. Raises UsageError for any but ``startup``.
     """
     if others := [name for name in named if name != "startup"]:
         raise UsageError(f"{where}: start-up creates containers and sends no traffic; leave out {', '.join(others)}")

@@ -34,8 +34,7 @@ from pytest_icbench.config.axis import (
     option,
     rows,
 )
-from pytest_icbench.config.ranges import parse_words
-from pytest_icbench.config.values import as_text
+from pytest_icbench.config.values import as_text, parse_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model import comparability, uplink
 from pytest_icbench.model.search_goal import PRESETS
@@ -55,9 +54,9 @@ from pytest_icbench.model.verdict import (
 from pytest_icbench.wording import alternatives
 
 if TYPE_CHECKING:  # every pytest run loads this module, and few have such files: ``options`` reads them
-    from pytest_icbench.config.topology.model import Topology
+    from pytest_icbench.config.topology import Topology
     from pytest_icbench.model.candidate import Candidate
-    from pytest_icbench.model.toml import TomlFile
+    from pytest_icbench.model.text_files import TomlFile
 
 
 #: The parser for the length of a long run.
@@ -276,7 +275,7 @@ class Options(Axes):
         values.count(8, 4_194_304, "processes"),
         default=4096,
     )
-    rebuild: bool = flag(HOST, "build switch and nodes again for each launch", name="rebuild")
+    rebuild: bool = flag(HOST, "build switch and nodes again for each launch")
     must_match: tuple[str, ...] = option(
         GATING,
         "LIST",
@@ -284,7 +283,6 @@ class Options(Axes):
         " (default: identity.* placement metric rules treatment.node)",
         comparability.parse_patterns,
         default=comparability.DEFAULT,
-        name="must_match",
     )
     save: str | None = option(
         FIRST,

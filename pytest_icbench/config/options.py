@@ -19,13 +19,12 @@ from pytest_icbench.config import candidates
 from pytest_icbench.config.axes import explain_burst
 from pytest_icbench.config.axis import Row, rows
 from pytest_icbench.config.option_table import TABLE, Options, find_text
-from pytest_icbench.config.topology.reading import read as read_topology
+from pytest_icbench.config.topology import read as read_topology
 from pytest_icbench.config.values import as_text
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model import toml
 from pytest_icbench.model.case import GROUPS, Case
 from pytest_icbench.model.settings import LEAST_WARMUP_S, MOST_WARMUP_S, Settings
-from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.model.text_files import TomlFile, read_toml
 from pytest_icbench.model.uplink import name_of
 from pytest_icbench.wording import suggestion
 
@@ -50,7 +49,7 @@ NAMES = tuple(_ROWS)
 
 def _read_tables(files: Mapping[str, Path], where: str, _base: Path) -> Mapping[str, TomlFile]:
     """Reads the TOML files of switches or components. Raises UsageError."""
-    return MappingProxyType({name: toml.read(path, where) for name, path in files.items()})
+    return MappingProxyType({name: read_toml(path, where) for name, path in files.items()})
 
 
 #: What is read from the files that options name; the table itself imports no reader, since every run loads it.
@@ -62,16 +61,9 @@ _READERS: Mapping[str, Callable[[Any, str, Path], Any]] = {
 
 
 def from_config(config: pytest.Config, kind: type[Options] = Options) -> Options:
-    """Returns the options of a run.
-
-    Raises:
-        UsageError: one sentence naming the option or the ini value.
-    """
+    """Returns the options of a run. Raises UsageError: one sentence naming the option or the ini value."""
     return read(
-        lambda row: find_text(config, row),
-        root=config.rootpath,
-        directory=config.invocation_params.dir,
-        kind=kind,
+        lambda row: find_text(config, row), root=config.rootpath, directory=config.invocation_params.dir, kind=kind
     )
 
 
@@ -84,8 +76,7 @@ def read(raw: Raw, *, root: Path, directory: Path, kind: type[Options] = Options
         directory: the directory where relative paths of the command line begin.
         kind: the class whose fields are the options.
 
-    Raises:
-        UsageError: one sentence naming the option or the ini value.
+    Raises UsageError: one sentence naming the option or the ini value.
     """
     arguments: dict[str, Any] = {row.field: root / row.default for row in rows(kind) if row.path and row.default}
     where: dict[str, str] = {}
@@ -170,8 +161,7 @@ def check_candidates(options: Options, cases: _Cases) -> None:
 def find_unused(options: Options, cases: _Cases, components: Collection[str] = ()) -> list[str]:
     """Returns a sentence for each option that changes nothing for the selected cases.
 
-    Args:
-        components: names of the components that have a network function of the cases.
+    ``components``: names of the components that have a network function of the cases.
     """
     if not cases:
         return []
@@ -196,12 +186,8 @@ def find_unused(options: Options, cases: _Cases, components: Collection[str] = (
 def parse_overrides(named: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """Returns the settings that a marker or a call gives, by their names in ``Settings``.
 
-    Args:
-        named: values by the names of options; None stands for a setting that is not given.
-        where: the beginning of a message.
-
-    Raises:
-        UsageError: a name is unknown or a value is bad.
+    ``named``: values by the names of options; None stands for a setting that is not given. Raises UsageError: a name is
+    unknown or a value is bad.
     """
     overrides: dict[str, Any] = {}
     for name, value in named.items():
@@ -221,10 +207,8 @@ def merge_settings(options: Options, marker: Mapping[str, Any], call: Mapping[st
     Args:
         marker: the marker's settings by their names in ``Settings``.
         call: the call's settings, likewise.
-        where: the beginning of a message.
 
-    Raises:
-        UsageError: the settings contradict each other.
+    Raises UsageError: the settings contradict each other.
     """
     merged = {**marker, **call, **options.settings}
     protocol = merged.pop("protocol", None)

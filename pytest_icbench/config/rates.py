@@ -17,7 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from pytest_icbench.config import values
-from pytest_icbench.config.ranges import MAX_RATE_PPS, parse_spec, split_words
+from pytest_icbench.config.values import MAX_RATE_PPS, parse_spec, split_words
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.rate import MAX_LOSS_RATIO, MIN_LOSS_RATIO, Rate, exact_percent, named_rate
 from pytest_icbench.model.text_files import read_bytes
@@ -45,8 +45,7 @@ _TRACE_RATE = re.compile(r"\d{1,9}", re.ASCII)
 def parse_rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
     """Parses ``max``, ``ndr``, ``pdr:X%``, ``mfr``, traces, and frames or bits per second per pair.
 
-    Raises:
-        UsageError: the sentence has all forms.
+    Raises UsageError: the sentence has all forms.
     """
     named: list[Rate | BitRate] = []
 
@@ -109,7 +108,6 @@ class BitRate:
     """A fixed offered load of each pair in bits per second.
 
     Attributes:
-        bps: bits per second.
         layer: 1 with preamble and gap, 2 without.
         text: as the user wrote it.
     """
@@ -121,8 +119,7 @@ class BitRate:
     def at(self, traffic: Traffic, where: str) -> Rate:
         """Returns the frames per second of a traffic, rounded down.
 
-        Raises:
-            UsageError: the rate is below 1, or above what any link carries.
+        Raises UsageError: the rate is below 1, or above what any link carries.
         """
         bits = (traffic.mean_bytes + (L1_BYTES if self.layer == 1 else 0)) * 8
         pps = int(self.bps / bits)
@@ -150,8 +147,7 @@ def without_pps(text: str) -> str:
 def trace_rate(token: str, where: str) -> Rate:
     """Returns the rate of ``trace:steps:30k`` or ``trace:FILE``; a relative path begins at the working directory.
 
-    Raises:
-        UsageError: the file cannot be read; a second is missing, or a rate is none; with the line.
+    Raises UsageError: the file cannot be read; a second is missing, or a rate is none; with the line.
     """
     text = token.removeprefix(PREFIX)
     trace = Trace.of(text)

@@ -15,7 +15,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import GROUPS
 from pytest_icbench.model.routes import ROUTER_MODES
 from pytest_icbench.model.switch_traits import Kind, SwitchTraits
-from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.model.text_files import TomlFile
 from pytest_icbench.wording import suggestion
 
 Catalogue = Mapping[str, type[SwitchTraits]]
@@ -41,12 +41,8 @@ def resolve_switches(
 ) -> SwitchModes:
     """Returns the switches of names and groups, each once.
 
-    Args:
-        where: the beginning of a message.
-        named: further names that the user gave: a group holds a switch that is ``by_name_only`` only if it is one.
-
-    Raises:
-        UsageError: a name is unknown, or a switch lacks the mode.
+    ``named``: further names that the user gave: a group holds a switch that is ``by_name_only`` only if it is one.
+    Raises UsageError: a name is unknown, or a switch lacks the mode.
     """
     switches: dict[str, dict[str | None, None]] = {}
     for word in words:
@@ -81,10 +77,7 @@ def check_modes(modes: Iterable[str], switches: Collection[type[SwitchTraits]], 
 
 
 def choose_modes(
-    cls: type[SwitchTraits],
-    named: Iterable[str | None],
-    kept: Iterable[str | None],
-    asked: tuple[str, ...] | None,
+    cls: type[SwitchTraits], named: Iterable[str | None], kept: Iterable[str | None], asked: tuple[str, ...] | None
 ) -> tuple[str | None, ...]:
     """Returns the modes in which a switch is measured; None stands for its natural one.
 
@@ -121,8 +114,7 @@ def _modes(asked: tuple[str, ...] | None, cls: type[SwitchTraits]) -> tuple[str 
 class SwitchConfig:
     """A configuration that a switch takes.
 
-    Attributes:
-        values: the file's values by key, each of the kind that the switch takes.
+    ``values``: the file's values by key, each of the kind that the switch takes.
     """
 
     file: TomlFile
@@ -134,13 +126,9 @@ class SwitchConfig:
 
 
 def check_config(file: TomlFile, switch: str, keys: Mapping[str, Kind]) -> SwitchConfig:
-    """Returns the configuration of a switch.
+    """Returns the configuration of a switch. ``keys``: the keys that the switch takes, with the kind of each value.
 
-    Args:
-        keys: the keys that the switch takes, with the kind of each value.
-
-    Raises:
-        UsageError: the switch does not take a key or a value; the message names the file and the key.
+    Raises UsageError: the switch does not take a key or a value; the message names the file and the key.
     """
     if not keys:
         raise UsageError(f"{file.path}: {switch} takes no configuration")

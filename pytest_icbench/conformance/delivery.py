@@ -147,12 +147,7 @@ def tagged_frames(source: Address, destination: Address) -> dict[str, bytes]:
 
 
 def flow_frames(source: Address, destination: Address, sizes: Sequence[int], count: int) -> list[bytes]:
-    """Returns the frames of an IPv4 flow.
-
-    Args:
-        sizes: packet sizes in bytes, used in turn.
-        count: number of frames.
-    """
+    """Returns the frames of an IPv4 flow. ``sizes``: packet sizes in bytes, used in turn."""
     link = Ether(src=source.mac, dst=destination.mac)
     models = [_fill(link / _ip(source, destination) / UDP(chksum=0), size) for size in sizes]
     headers = len(link / _ip(source, destination) / UDP())
@@ -321,8 +316,7 @@ class DeliveryChecker:
     def received(self, sender: int, frames: Sequence[bytes], expected: int) -> dict[int, list[bytes]]:
         """Sends frames of one endpoint and returns all frames that arrive, by endpoint.
 
-        Args:
-            expected: the endpoint at which they are awaited.
+        ``expected``: the endpoint at which they are awaited.
         """
         return self._exchanged({sender: frames}, {expected: len(frames)})
 

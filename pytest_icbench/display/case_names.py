@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from pytest_icbench.model.figures import MAXIMA, Figures
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.wording import counted, printable
@@ -286,8 +285,7 @@ def interval_text(result: Result, shown: Callable[[float], str] = three) -> str:
 def value_text(result: Result, shown: Callable[[float], str] = three, factor: float | None = None) -> str:
     """Returns the main value where its interval is not shown. That of a rate "at least" is its lower end: ``≥ 4.90``.
 
-    Args:
-        factor: to another unit than that of the main value.
+    ``factor``: to another unit than that of the main value.
     """
     main, factor = main_figure(result), main_unit(result)[1] if factor is None else factor
     if main is None:

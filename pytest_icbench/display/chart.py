@@ -29,9 +29,8 @@ class Column:
 class Axes:
     """The columns of a chart's two axes, and the scale of the horizontal one.
 
-    Attributes:
-        equal: whether both have the scale of the values, and a thin line at y = x is drawn; otherwise the horizontal
-            axis is logarithmic, with a tick at every value.
+    ``equal``: whether both have the scale of the values, and a thin line at y = x is drawn; otherwise the horizontal
+    axis is logarithmic, with a tick at every value.
     """
 
     x: Column
@@ -46,7 +45,6 @@ class Figure:
     Attributes:
         id: id of the element, unique on a page.
         kind: the section that it belongs to.
-        title: its heading.
         text: the caption: one finding, or what marks mean.
         spec: Vega-Lite without ``data``, ``width`` and ``height``. An object ``{"@scale": axis}`` is the scale of the
             values, and ``@kind`` at the end of a title says whether it is logarithmic: the page fills in both. It is

@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_icbench.display.case_names import millions, number, three
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.path import DIRECTION_NAMES
-from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate
 
 

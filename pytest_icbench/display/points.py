@@ -12,7 +12,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import number, path_of, short
 from pytest_icbench.display.chart import CROSS, HAS_INTERVAL, MEASURED, Column, Figure, interval_columns, y_axis
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import Estimate
 
 OFFERED = Column("offered", "offered, Mpps")
@@ -191,12 +191,7 @@ def dot_spec(
 
 
 def dot_plot(
-    id_: str,
-    kind: str,
-    title: str,
-    rows: Sequence[tuple[Any, ...]],
-    columns: tuple[Column, ...],
-    order: Sequence[str],
+    id_: str, kind: str, title: str, rows: Sequence[tuple[Any, ...]], columns: tuple[Column, ...], order: Sequence[str]
 ) -> list[Figure]:
     unit = columns[1].title.rpartition(", ")[2]
     drawn = dot_rows(rows, unit, least_wins=unit == "µs")

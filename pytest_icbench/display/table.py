@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from enum import Flag, auto
 from typing import NamedTuple
 
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.wording import wrapped
 
 

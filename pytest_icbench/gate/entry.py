@@ -11,8 +11,8 @@ from typing import Any
 
 from pytest_icbench.gate.margins import COMPARED
 from pytest_icbench.model import comparability
+from pytest_icbench.model.candidate import OldVersion
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.intervals import estimate_spread
 from pytest_icbench.stats.quantiles import median

@@ -18,11 +18,7 @@ _CHUNK = 65536
 
 
 class Unanswered(TimeoutError):
-    """No whole answer came in time.
-
-    Attributes:
-        came: the part of the answer that came.
-    """
+    """No whole answer came in time. ``came``: the part of the answer that came."""
 
     def __init__(self, came: bytes) -> None:
         super().__init__("no whole answer came in time")

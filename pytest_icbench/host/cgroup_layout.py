@@ -16,7 +16,6 @@ class Hierarchy:
     """A mounted hierarchy.
 
     Attributes:
-        mount: its mount point.
         base: the path below the mount point under which groups are made; "" for the top.
         controllers: its controllers; empty for systemd's hierarchy and for v2 where v1 is mounted too.
         unified: whether it is cgroup v2.

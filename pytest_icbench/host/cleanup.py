@@ -73,10 +73,8 @@ def kill_session(session: str) -> None:
 def kill_process(pid: int, start_time: int) -> None:
     """Kills a process, unless its pid has been reused since.
 
-    Args:
-        start_time: clock ticks between the boot and the start of the process.
-
-    Raises ProvisionError if it has not ended after 5 s.
+    ``start_time``: clock ticks between the boot and the start of the process. Raises ProvisionError if it has not ended
+    after 5 s.
     """
 
     def killed() -> bool:

@@ -24,8 +24,7 @@ BUSY_LIMIT = 0.2
 def find_disturbances(root: Root, sample_s: float = 0.3) -> list[Finding]:
     """Returns findings about the host's state.
 
-    Args:
-        sample_s: seconds during which busy processes and stolen time are watched; 0 skips this.
+    ``sample_s``: seconds during which busy processes and stolen time are watched; 0 skips this.
     """
     topology = Topology.read(root)
     findings = [*_frequency(root, topology), *_cores(topology), *_ticks(topology), *_background(root, topology)]

@@ -24,7 +24,7 @@ from pytest_icbench.host.resource import frequency
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.old_version import Program
+from pytest_icbench.model.candidate import Program
 
 #: Kernel parameters that change what a packet path costs.
 _PARAMETERS = (

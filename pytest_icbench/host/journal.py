@@ -237,12 +237,9 @@ class Journal:
     def record(self, kind: str, **data: Any) -> int:
         """Records on disk how a change is undone. To be called *before* the change.
 
-        Args:
-            data: plain JSON data, the undo function's keyword arguments.
-
-        Returns the number with which ``done`` is called once the change has been undone. Raises OSError if the disk is
-        full, or if the file was removed: the change could not be undone after a crash. Raises ProvisionError in a
-        forked child.
+        ``data``: plain JSON data, the undo function's keyword arguments. Returns the number with which ``done`` is
+        called once the change has been undone. Raises OSError if the disk is full, or if the file was removed: the
+        change could not be undone after a crash. Raises ProvisionError in a forked child.
         """
         check_process(self._pid)
         with self._lock:

@@ -69,10 +69,8 @@ class Changes:
     def undo(self, subject: str) -> None:
         """Undoes all changes, the latest first. Idempotent.
 
-        Args:
-            subject: the thing that was changed, for the error message.
-
-        Raises ProvisionError with a sentence for each change that could not be undone.
+        ``subject``: the thing that was changed, for the error message. Raises ProvisionError with a sentence for each
+        change that could not be undone.
         """
         entries, self._entries = self._entries, []
         failures = self.session.journal.undo(entries)

@@ -70,8 +70,7 @@ def check_directory(path: Path) -> None:
 def _check_owner(path: Path, *, remedy: str, sticky: bool) -> None:
     """Raises OpenDirectoryError for a directory of others.
 
-    Args:
-        sticky: whether the directory may be root's, and open to all who can remove only their own files, as /tmp.
+    ``sticky``: whether the directory may be root's, and open to all who can remove only their own files, as /tmp.
     """
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):

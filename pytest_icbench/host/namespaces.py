@@ -69,10 +69,7 @@ def open_netns(netns: str) -> Iterator[int]:
 def enter_netns(netns: str | None) -> Iterator[None]:
     """Runs the block in a network namespace. Sockets and children made there belong to it.
 
-    Args:
-        netns: its path; None keeps the present one.
-
-    Raises ProvisionError if there is no such namespace.
+    ``netns``: its path; None keeps the present one. Raises ProvisionError if there is no such namespace.
     """
     if netns is None:
         yield

@@ -54,10 +54,7 @@ def _open_at(directory: int, name: str, flags: int, resolve: int, mode: int = 0)
 def make_tmpfs(path: Path, mib: int, *, links: bool = False) -> None:
     """Makes a directory on a tmpfs of ``mib`` MiB, which ``cleanup.remove_tree`` removes.
 
-    Args:
-        links: whether symbolic links there can be followed.
-
-    Raises ProvisionError.
+    ``links``: whether symbolic links there can be followed. Raises ProvisionError.
     """
     path.mkdir()
     options = f"size={mib}m,nr_inodes={_MOST_FILES},mode=755".encode()
@@ -162,10 +159,8 @@ class _Parent:
 def open_in_root(root: Path, path: str) -> int:
     """Opens a file of a container as its own processes would: links lead nowhere but to its own files.
 
-    Returns a descriptor for nothing but its name, ``/proc/self/fd/NUMBER``. Raises OSError.
-
-    Args:
-        root: its root directory, ``/proc/PID/root``.
+    Returns a descriptor for nothing but its name, ``/proc/self/fd/NUMBER``. Raises OSError. ``root``: its root
+    directory, ``/proc/PID/root``.
     """
     top = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -178,10 +173,7 @@ def remove_at(parent: int, name: str) -> None:
     """Removes a file, or a directory of any depth. Raises OSError for one that is a mount point, or has one below.
 
     Directories below it are lifted one by one to its top, so that neither memory nor the number of open files grows
-    with their depth.
-
-    Args:
-        parent: descriptor of the directory above it.
+    with their depth. ``parent``: descriptor of the directory above it.
     """
     try:
         os.unlink(name, dir_fd=parent)

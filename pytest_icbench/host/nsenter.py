@@ -46,7 +46,6 @@ class Bounds:
     """The bounds of a process in a container.
 
     Attributes:
-        cpus: its CPU affinity.
         env: all variables of its environment.
         cgroups: directories of the groups that it joins.
         capabilities: the numbers of the capabilities that it keeps; root has no others inside.

@@ -74,8 +74,7 @@ def raise_files(needed: int) -> int | None:
 def allow_files(wires: int) -> None:
     """Lets this process open the files of a run. Raises ProvisionError if the host allows fewer.
 
-    Args:
-        wires: the most wires of a case: one for each pair, and another for each network function of its chain.
+    ``wires``: the most wires of a case: one for each pair, and another for each network function of its chain.
     """
     needed = FILES + FILES_A_WIRE * wires
     if (allowed := raise_files(needed)) is not None:
@@ -139,7 +138,6 @@ class Process:
     """A child of this process, started by a ``Spawner`` or by other code (LXC attach).
 
     Attributes:
-        pid: its process id.
         log: the file of its standard error, and of its output unless that is a pipe; None without one.
         stdin, stdout: unbuffered binary pipes; None without pipes.
     """
@@ -270,10 +268,8 @@ class Process:
     def stop(self, *, term_s: float = 2.0) -> int | None:
         """Ends the process and the rest of its group, with SIGTERM first and SIGKILL at last. Idempotent.
 
-        Args:
-            term_s: seconds between SIGTERM and SIGKILL.
-
-        Returns the exit code; None if it cannot be killed (uninterruptible sleep).
+        ``term_s``: seconds between SIGTERM and SIGKILL. Returns the exit code; None if it cannot be killed
+        (uninterruptible sleep).
         """
         if self._exit is None:
             if not self._ended():

@@ -76,8 +76,7 @@ def undo_dead_sessions(
 def _remove(directory: Path, recovery: Recovery, *, forget: bool) -> bool:
     """Removes a session's directory. Returns whether it could; else a sentence of ``recovery`` says why.
 
-    Args:
-        forget: whether a directory that cannot be removed is moved away, so that sessions can start again.
+    ``forget``: whether a directory that cannot be removed is moved away, so that sessions can start again.
     """
     try:
         remove_tree(directory)

@@ -103,11 +103,8 @@ class SignalGuard:
     """Turns the first signal that ends a process into a KeyboardInterrupt in the main thread, while it is installed.
 
     Further ones within ten seconds, while the first is being handled, are only acknowledged. In a finalizer or in a
-    weak reference's callback Python swallows every exception: then the signal is sent until it is handled.
-    A forked child has its handlers as they were before.
-
-    Attributes:
-        received: the first signal's number, None if there was none.
+    weak reference's callback Python swallows every exception: then the signal is sent until it is handled. A forked
+    child has its handlers as they were before. ``received``: the first signal's number, None if there was none.
     """
 
     def __init__(self) -> None:

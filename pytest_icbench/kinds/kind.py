@@ -11,7 +11,7 @@ from pytest_icbench.display import case_names
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.model.figures import Figures
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 
 #: The place of a section of charts: on the first screen after the answer, or below it.
 Place = Literal["first", "charts"]

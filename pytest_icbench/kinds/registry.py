@@ -9,7 +9,7 @@ from pytest_icbench.kinds.latency.latency_columns import LATENCY
 from pytest_icbench.kinds.search.search_columns import SEARCH
 from pytest_icbench.kinds.startup.startup_columns import STARTUP
 from pytest_icbench.kinds.throughput.throughput_columns import THROUGHPUT
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 
 KINDS = (THROUGHPUT, SEARCH, LATENCY, APPLICATION, STARTUP)
 

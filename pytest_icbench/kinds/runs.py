@@ -61,8 +61,7 @@ OWN_METHODS: Mapping[str, OwnMethod] = MappingProxyType({"startup": OwnMethod(me
 def check_case(case: Case, settings: Settings) -> None:
     """Checks what a case that has launches needs: a suitable rate, the library of a search, a suitable preset.
 
-    Raises:
-        UsageError: something is missing.
+    Raises UsageError: something is missing.
     """
     if case.noisy_neighbour is not None and case.rate.varies:
         raise UsageError(
@@ -92,8 +91,7 @@ def estimate_s(
 ) -> float:
     """Returns the least seconds of a case with launches. The arguments are those of ``Extent``.
 
-    Args:
-        rate: a share of a searched rate takes as long as a fixed load, because the search is a case of its own.
+    ``rate``: a share of a searched rate takes as long as a fixed load, because the search is a case of its own.
     """
     method = METHODS[Frames(rate=rate).measured_as("throughput")]
     return method.estimate(settings, rate, Extent(reference, build, in_turn, launches))
@@ -116,8 +114,7 @@ def measure(
             reference is paused.
         part: the round that this is; the measurement is then that of all rounds so far. Only for launches of one kind.
 
-    Returns:
-        The measurement; its verdict is None, or INVALID with a reason.
+    Returns the measurement; its verdict is None, or INVALID with a reason.
 
     Raises:
         WorkloadError: a process failed; with the tail of its log.
@@ -129,14 +126,8 @@ def measure(
 class Measuring:
     """A case that is measured on its rigs. Other cases run between its turns.
 
-    Args:
-        complete: adds what only the caller knows to the result. Other arguments are those of ``measure``.
-
-    Raises:
-        UsageError: the case cannot be measured with these settings.
-
-    Attributes:
-        strategy: runs its launches.
+    ``complete``: adds what only the caller knows to the result. Other arguments are those of ``measure``. Raises
+    UsageError: the case cannot be measured with these settings. ``strategy``: runs its launches.
     """
 
     def __init__(
@@ -193,8 +184,7 @@ def measure_versions(
 ) -> tuple[Measurement, Measurement]:
     """Measures a candidate side by side with its base. Returns and raises as ``measure_side_by_side`` does.
 
-    Raises:
-        UsageError: the rate is a search or a sweep.
+    Raises UsageError: the rate is a search or a sweep.
     """
     check_comparable(candidate.case)
     summary = METHODS[candidate.case.kind].summary
@@ -204,8 +194,7 @@ def measure_versions(
 def recomputed(whole: Measurement) -> Measurement:
     """Returns the recomputed measurement before it is judged: its verdict is None or INVALID.
 
-    Raises:
-        DamagedData: parts are missing, as in a result of an earlier version.
+    Raises DamagedData: parts are missing, as in a result of an earlier version.
     """
     if whole.dependence is None and whole.precision and whole.launches >= FEWEST_LAUNCHES:
         raise DamagedData(f"{whole.case}: its intervals are of an earlier version that assumed independent launches")
@@ -231,8 +220,7 @@ def _use(recorded: NoisyNeighbourEffect | None) -> NoisyNeighbourUse | None:
 def differences(recorded: Measurement, anew: Measurement, names: Collection[str]) -> list[str]:
     """Returns the names whose values differ, to the last digit.
 
-    Args:
-        names: names that were recorded; an earlier version had fewer. Windows are compared by the figures from them.
+    ``names``: names that were recorded; an earlier version had fewer. Windows are compared by the figures from them.
     """
     before, now = (data.pop("figures") | data for data in (recorded.to_dict(), anew.to_dict()))
     return [name for name in before if name in names and before[name] != now.get(name)]

@@ -91,8 +91,7 @@ _TRIES = 3
 class FunctionTrack:
     """The functions of one case's rig, or its router, during its launches.
 
-    Attributes:
-        work: what each function did, by pair, once the launches are over; None for a case without functions.
+    ``work``: what each function did, by pair, once the launches are over; None for a case without functions.
     """
 
     def __init__(self, rig: MeasuredRig, case: Case) -> None:

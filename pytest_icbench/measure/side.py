@@ -42,11 +42,7 @@ class Side:
         return replace(self.case, api=self.api or self.case.api)
 
     def environment(self, *, shared: bool) -> Environment:
-        """Returns the environment of its figures.
-
-        Args:
-            shared: whether two endpoints have the same CPU.
-        """
+        """Returns the environment of its figures. ``shared``: whether two endpoints have the same CPU."""
         around = self.around
         if around is None:
             around = Environment(placement=self.rig.placement.policy, endpoints=tuple(self.rig.endpoints))

@@ -70,14 +70,9 @@ class ApplicationLoad:
 
 
 def load_of(text: str, known: Mapping[str, ApplicationTraits], where: str) -> ApplicationLoad:
-    """Returns the load that a text names.
+    """Returns the load that a text names. ``known``: the applications by name.
 
-    Args:
-        known: the applications by name.
-        where: the beginning of a message.
-
-    Raises:
-        UsageError: an application, or a part, that there is not.
+    Raises UsageError: an application, or a part, that there is not.
     """
     name, *parts = text.split(":")
     if name not in known:

@@ -54,8 +54,7 @@ class Call:
     def answer(self, target: object, data: Sequence[Any]) -> Any:
         """Makes the call on an object; takes the arguments and returns the result as plain JSON data.
 
-        Raises:
-            DamagedData: an argument has another type. Errors of the call itself pass through.
+        Raises DamagedData: an argument has another type. Errors of the call itself pass through.
         """
         names = list(_signature(self.function).parameters)[1:]
         hints = _hints(self.function)

@@ -86,13 +86,8 @@ def decode(kind: type[T], data: Any, where: str) -> T:
     """Returns the dataclass ``kind`` from plain JSON data.
 
     Unknown keys are ignored, because a later version may have added them. A ``kind`` with the attribute ``EXACT`` is
-    written by users and refuses them. Keys with a default may be missing.
-
-    Args:
-        where: the place of the data, for the message (``results.jsonl line 3``).
-
-    Raises:
-        DamagedData: a key is missing or a value has the wrong type.
+    written by users and refuses them. Keys with a default may be missing. ``where``: the place of the data, for the
+    message (``results.jsonl line 3``). Raises DamagedData: a key is missing or a value has the wrong type.
     """
     result: T = _decode(kind, data, where)
     return result
@@ -108,9 +103,7 @@ def check_fields(kind: Any, data: Mapping[str, Any], where: str) -> None:
 def from_json(text: str | bytes, where: str, hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Returns the data of a JSON text. Raises DamagedData with one sentence, whatever the text is.
 
-    Args:
-        where: the place of the text, for the message.
-        hook: makes an object of its keys and values, as ``object_pairs_hook`` of ``json.loads``.
+    ``hook``: makes an object of its keys and values, as ``object_pairs_hook`` of ``json.loads``.
     """
     try:
         data = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=hook)
@@ -133,11 +126,9 @@ def check_schema(data: Any, latest: int, where: str, otherwise: str) -> None:
 
     Args:
         latest: the version that can be read.
-        where: the place of the data, for the message.
         otherwise: end of the message for data without a version (``this is no result of pytest-icbench``).
 
-    Raises:
-        DamagedData: the version is missing or another one; one sentence.
+    Raises DamagedData: the version is missing or another one; one sentence.
     """
     schema = data.get("schema") if isinstance(data, dict) else None
     if type(schema) is not int or schema < 1:

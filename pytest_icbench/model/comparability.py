@@ -83,11 +83,8 @@ def _excerpt(words: Sequence[str], spans: Sequence[tuple[int, int]]) -> str:
 def parse_patterns(text: str, where: str) -> tuple[str, ...]:
     """Parses patterns such as ``identity.* !identity.memory_gib treatment.kernel``.
 
-    Args:
-        where: the option or the file of the text, for the message.
-
-    Raises:
-        UsageError: a pattern names a fact that no result has.
+    ``where``: the option or the file of the text, for the message. Raises UsageError: a pattern names a fact that no
+    result has.
     """
     patterns = tuple(text.replace(",", " ").split())
     for pattern in patterns:

@@ -110,8 +110,7 @@ class Figures:
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
         """Returns the figures of a state of the host of which only the main figure is known.
 
-        Args:
-            gbps_per_pps: the Gbit/s of one frame per second.
+        ``gbps_per_pps``: the Gbit/s of one frame per second.
         """
         return self
 

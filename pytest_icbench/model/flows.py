@@ -24,8 +24,7 @@ _FIELDS = ("addresses", "ports", "macs")
 def parse(text: str) -> str | None:
     """Returns the label of flows as a user writes them (``64k:ports``, ``1M:zipf``, ``new``); None for a single flow.
 
-    Raises:
-        ValueError: the end of a sentence that begins with the text.
+    Raises ValueError: the end of a sentence that begins with the text.
     """
     if text == NEW:
         return NEW

@@ -169,8 +169,7 @@ class FunctionWork:
     def between(cls, before: FunctionCounters, after: FunctionCounters, active: int = 1) -> FunctionWork:
         """Returns the work between two readings of one function's counters.
 
-        Args:
-            active: how many of its subscribers were sent frames: the first ones.
+        ``active``: how many of its subscribers were sent frames: the first ones.
         """
 
         def difference(name: str) -> int | None:

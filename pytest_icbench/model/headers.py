@@ -20,8 +20,7 @@ _TAG_BYTES = 4
 def parse(text: str) -> str | None:
     """Returns the label of headers as a user writes them: ``tcp4``, ``udp6+vlan100``; None for IPv4 and UDP alone.
 
-    Raises:
-        ValueError: the end of a sentence that begins with the text.
+    Raises ValueError: the end of a sentence that begins with the text.
     """
     match = _FORM.fullmatch(text)
     if match is None:

@@ -16,8 +16,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar
 
+from pytest_icbench.model.candidate import OldVersion
 from pytest_icbench.model.case import AXES, Case
-from pytest_icbench.model.codec import DamagedData, check_fields, check_schema, decode, encode, from_json
+from pytest_icbench.model.codec import UNWRITTEN, DamagedData, check_fields, check_schema, decode, encode, from_json
 from pytest_icbench.model.figures import (
     ENDS,
     FIGURES,
@@ -35,7 +36,6 @@ from pytest_icbench.model.figures import (
 from pytest_icbench.model.finding import Finding, SideBySide
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import Launch, PairCounts, PairResult, SwitchPort, Window
-from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.dependence import Dependence
@@ -416,3 +416,39 @@ _ABSENT: Mapping[str, Any] = MappingProxyType(
 )
 #: Names of a measurement's estimates.
 ESTIMATES = frozenset(name for name, hint in FLAT_FIELDS.items() if hint == Estimate | None)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Measurement):
+    """A measurement in a report, with its run and its host there; files have neither.
+
+    Attributes:
+        run: name of its run in a report of several.
+        host: the machine that measured it, if there are several, as the report numbers them: ``host 1``.
+        against: the findings against the run before in a report of two runs.
+        plain: the main value over that of the same path without its network function, from a case of the same report.
+        test: the id of its test.
+        apart: in what it differs from others of its path and traffic in a report, in words.
+    """
+
+    run: str | None = field(default=None, metadata=UNWRITTEN)
+    host: str | None = field(default=None, metadata=UNWRITTEN)
+    against: tuple[Finding, ...] = field(default=(), metadata=UNWRITTEN)
+    plain: Estimate | None = field(default=None, metadata=UNWRITTEN)
+    test: str | None = field(default=None, metadata=UNWRITTEN)
+    apart: str | None = field(default=None, metadata=UNWRITTEN)
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the path may carry more than was measured, since something else was the limit.
+
+        This is what ``≥`` means in every report. It stands before the lower end of the interval: the path carries at
+        least that. ``limit by`` names what was the limit: never the switch or the path itself. A round trip has no
+        ``≥``.
+        """
+        return self.lower_bound and not self.figures.LESS_IS_BETTER
+
+    @classmethod
+    def of(cls, measurement: Measurement, run: str | None = None, test: str | None = None) -> Result:
+        """Returns a measurement as a result of a run and a test."""
+        return cls(**{item.name: getattr(measurement, item.name) for item in fields(Measurement)}, run=run, test=test)

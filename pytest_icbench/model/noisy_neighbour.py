@@ -4,10 +4,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from pytest_icbench.model.noisy_neighbour_kinds import KINDS, MEMORY_MIB, MOST_CPUS
 from pytest_icbench.stats.quantiles import Estimate
+
+#: The kinds of noisy neighbours with the packages of their programs; ``none`` is the control: no noisy neighbour
+#: against none.
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "none": "",
+        "cpu": "stress-ng",
+        "cache": "stress-ng",
+        "stream": "stress-ng",
+        "memory": "stress-ng",
+        "memtester": "memtester",
+        "noisy": "dpdk",
+    }
+)
+#: The memory of one process of those that hold much, in MiB.
+MEMORY_MIB: Mapping[str, int] = MappingProxyType({"memory": 256, "memtester": 256, "noisy": 512})
+#: The most CPUs of a noisy neighbour.
+MOST_CPUS = 64
+#: Isolation by CPUs of another L3 domain.
+L3 = "l3"
+
 
 _LABEL = re.compile(rf"({'|'.join(KINDS)})(?::([1-9]\d?))?", re.ASCII)
 _WAYS = re.compile(r"cat:(\d{1,2}(?:\.\d{1,2}){1,3})", re.ASCII)

@@ -117,7 +117,6 @@ class FramePath:
     def wires(self, items: Sequence[T]) -> list[tuple[T, T]]:
         """Returns the items of each two ports that a switch that is like a wire joins.
 
-        Args:
-            items: one for each port, in the order in which a switch gets its ports.
+        ``items``: one for each port, in the order in which a switch gets its ports.
         """
         return list(zip(items[::2], items[1::2], strict=True))

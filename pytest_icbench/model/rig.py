@@ -32,8 +32,7 @@ HELLO_TIMEOUT_S = 10.0
 def node_directory(files: Path, index: int) -> Path:
     """Returns the directory that the node of an endpoint can write, at the same path there.
 
-    Args:
-        files: directory of a rig (``RigFacts.files``).
+    ``files``: directory of a rig (``RigFacts.files``).
     """
     return files / f"n{index}"
 

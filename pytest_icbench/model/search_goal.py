@@ -104,8 +104,7 @@ def goal_of(
         trial_s: length of the final trials, in seconds.
         sum_s: longest time for which a load is measured, in seconds.
 
-    Raises:
-        UsageError: the preset does not allow this loss ratio, or the lengths contradict each other.
+    Raises UsageError: the preset does not allow this loss ratio, or the lengths contradict each other.
     """
     defaults = PRESETS[preset]
     assert rate.loss_ratio is not None

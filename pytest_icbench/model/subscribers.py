@@ -44,8 +44,7 @@ class Subscribers:
 def with_active(case: Case, clients: int) -> Case:
     """Returns a case with this number of active clients. Each has the case's rate, if that is fixed.
 
-    Raises:
-        ValueError: the case has no subscribers, or too few; the message is the beginning of a sentence.
+    Raises ValueError: the case has no subscribers, or too few; the message is the beginning of a sentence.
     """
     for function in case.functions or ("none",):
         subscribers = Subscribers.of(function)

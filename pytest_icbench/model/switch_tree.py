@@ -46,8 +46,7 @@ def places_in(switch: str) -> tuple[str, ...]:
 def installed_programs(switch: str, version: str = "") -> list[Path]:
     """Returns the programs in the trees that this host has, those of ``icbench get`` first, the newest version first.
 
-    Args:
-        version: only trees whose version begins so.
+    ``version``: only trees whose version begins so.
     """
     name = _NAMES.get(switch, switch)
     found = []

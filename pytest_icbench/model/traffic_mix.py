@@ -30,8 +30,7 @@ def parse(text: str, least: int, greatest: int) -> str:
         text: what the user wrote; weights are divided by their common factor.
         least, greatest: bounds of the lengths in bytes, both included.
 
-    Raises:
-        ValueError: the end of a sentence that begins with the text.
+    Raises ValueError: the end of a sentence that begins with the text.
     """
     if text in _NAMED:
         return text

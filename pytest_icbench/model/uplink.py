@@ -71,11 +71,9 @@ def name_of(remote: str, uplinks: Mapping[str, Uplink], where: str) -> str:
     Args:
         remote: the second host as the user typed it, ``[USER@]HOST``.
         uplinks: uplinks by host; the host is empty where none was named.
-        where: begin of the message.
 
-    Raises:
-        UsageError: only other hosts are named. Without this check a mistyped name would select the wrong NIC, which
-            would be noticed late.
+    Raises UsageError: only other hosts are named. Without this check a mistyped name would select the wrong NIC, which
+    would be noticed late.
     """
     named = [host for host in uplinks if host]
     matching = [host for host in named if host in (remote, remote.rpartition("@")[2])]

@@ -61,9 +61,7 @@ class RunningSession(Protocol):
 def begin(config: pytest.Config, start: Callable[[Collection], RunningSession], *, early: bool) -> Collection:
     """Returns the collection of a session. The first call reads the options; it raises ``pytest.UsageError``.
 
-    Args:
-        start: starts the session that runs the benchmarks.
-        early: whether other plugins are going to read their options.
+    ``early``: whether other plugins are going to read their options.
     """
     if _COLLECTION not in config.stash:
         with usage_errors():

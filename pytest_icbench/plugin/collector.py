@@ -13,8 +13,7 @@ import pytest
 from pytest_icbench.config.options import Options
 from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.gate.margins import MAIN
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.outcomes import first_line, skip_reason
 from pytest_icbench.plugin.pytest_benchmark import CLOCK, FIXTURE
@@ -64,8 +63,7 @@ class ResultCollector:
     def attach(self, report: pytest.TestReport, icbench: Icbench, run: Run | None = None) -> None:
         """Puts a test's results into its report, which takes them from a worker to its controller.
 
-        Args:
-            run: the run of a worker on another host, whose files the report takes, too; None for any other.
+        ``run``: the run of a worker on another host, whose files the report takes, too; None for any other.
         """
         if run is not None:
             files = pack(run.directory, run.places(report.nodeid), first=not self._sent)

@@ -42,8 +42,7 @@ class HostCheck:
     ) -> Fitness:
         """Returns whether the host is fit, after a wait if one was asked for; the testbed keeps it for all results.
 
-        Args:
-            hindrances: sentences on what limits the run's verdicts, in addition to those on its baseline.
+        ``hindrances``: sentences on what limits the run's verdicts, in addition to those on its baseline.
         """
         obstacles = [] if comparer is None else check_baseline(self._testbed, benchmarks, comparer)
         for sentence in (*hindrances, *obstacles):

@@ -25,10 +25,9 @@ from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.plugin.gate_setup import compute_allowances
 from pytest_icbench.plugin.items import Benchmark, adapt_settings, check_rate
 from pytest_icbench.plugin.outcomes import skip
-from pytest_icbench.plugin.run import Run
+from pytest_icbench.plugin.run import Run, compute_allowances
 from pytest_icbench.report.figure.series import windows_of
 from pytest_icbench.report.junit import properties
 from pytest_icbench.store.run_directory import path_part

@@ -16,21 +16,14 @@ import pytest
 from pytest_icbench.config.axes import Axes, explain_burst
 from pytest_icbench.config.axis import rows
 from pytest_icbench.config.capabilities import check_way, remote_misfit, unsupported_reason
-from pytest_icbench.config.cases import (
-    Request,
-    check_configs,
-    check_names,
-    expand,
-    name_option,
-    parse_marker,
-)
+from pytest_icbench.config.cases import Request, check_configs, check_names, expand, name_option, parse_marker
 from pytest_icbench.config.options import Options, check_candidates, merge_settings
 from pytest_icbench.config.switches import SwitchConfig, is_named, resolve_switches
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.model.toml import LIMITS_FILE
+from pytest_icbench.model.text_files import LIMITS_FILE
 from pytest_icbench.plugin.third_party import (
     bring_functions,
     bring_nodes,
@@ -58,8 +51,7 @@ MOST_SEED = 999_999
 class LimitsFile:
     """The limits of the tests in a file.
 
-    Attributes:
-        path: the file with the limits, which is read at once; None without one. Raises UsageError.
+    ``path``: the file with the limits, which is read at once; None without one. Raises UsageError.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -79,10 +71,8 @@ def explain_unmatched(
 ) -> Iterator[str]:
     """Yields a sentence for each pattern of limits that no case of its directory has, which is a slip of the keyboard.
 
-    Args:
-        items: the benchmarks of the session.
-        expanded: the ids of all cases, selected or not, by their tests' files. Limits of a directory are checked if it
-            was collected as a whole, and no option replaces its cases.
+    ``expanded``: the ids of all cases, selected or not, by their tests' files. Limits of a directory are checked if it
+    was collected as a whole, and no option replaces its cases.
     """
     if options.switch or any(getattr(options, row.field) is not None for row in rows(Axes)):
         return
@@ -103,8 +93,7 @@ def explain_unmatched(
 class LimitsFiles:
     """The limits of all tests; each file is read once.
 
-    Args:
-        named: the file that the user names for all; None: the one in the directory of each test's file, if any.
+    ``named``: the file that the user names for all; None: the one in the directory of each test's file, if any.
     """
 
     def __init__(self, named: Path | None) -> None:
@@ -191,11 +180,8 @@ def arrange(
 ) -> tuple[dict[str, type[Switch]], dict[str, SwitchConfig]]:
     """Checks items against options, markers and switches, deselects those that they leave out, and sorts the rest.
 
-    Returns:
-        All switches, and the user's configurations of switches and candidates.
-
-    Raises:
-        UsageError: one sentence; nothing has been run.
+    Returns all switches, and the user's configurations of switches and candidates. Raises UsageError: one sentence;
+    nothing has been run.
     """
     parameters = {item: _parameter(item) for item in items}
     marked = [item for item in items if parameters[item] is not _ABSENT]
@@ -352,8 +338,7 @@ def adapt_settings(case: Case, settings: Settings, options: Options, limits: Lim
 def check_rate(case: Case, settings: Settings, where: str) -> None:
     """Checks what a search or a sweep needs: a suitable dimension, the library, and a suitable preset.
 
-    Raises:
-        UsageError: the message begins with ``where``.
+    Raises UsageError: the message begins with ``where``.
     """
     if case.rate.is_max or case.rate.pps is not None or case.rate.trace is not None:
         return

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_icbench.host.host_facts import digest_libraries, sha256
-from pytest_icbench.model.candidate import Candidate
-from pytest_icbench.model.old_version import OldVersion, Program
+from pytest_icbench.model.candidate import Candidate, OldVersion, Program
 
 #: The name of the old version in the id of its case: ``ovs:before-64B-b32-1vs1-Rmax``.
 BEFORE = "before"
@@ -31,9 +30,7 @@ class OldVersionFinding:
 def find_old_version(old: OldVersion | None, now: OldVersion | None, switch: str) -> OldVersionFinding:
     """Looks for the version that a baseline's entry is of.
 
-    Args:
-        old, now: the software of the entry and of the present measurement.
-        switch: of the case.
+    ``old`` and ``now``: the software of the entry and of the present measurement.
     """
     if old is None or now is None:
         return OldVersionFinding(None, "the baseline does not say how its version is started: save it again")
@@ -76,8 +73,7 @@ def _why_gone(program: Program, now: Program | None) -> str | None:
 def explain_upgrades(saved: Iterable[tuple[str, OldVersion | None]]) -> list[str]:
     """Returns a sentence for each program that an upgrade will replace, so that nothing can start it afterwards.
 
-    Args:
-        saved: what a baseline keeps, each with its switch.
+    ``saved``: what a baseline keeps, each with its switch.
     """
     sentences: dict[str, None] = {}
     for switch, version in saved:

@@ -118,10 +118,8 @@ def first_line(report: pytest.TestReport) -> str:
 def show_message_only(call: pytest.CallInfo[None], report: pytest.TestReport, style: str) -> None:
     """Makes the sentence of an error of this package all that pytest shows of it, in its short summary, too.
 
-    A traceback, and the name of the error's class, would bury the sentence.
-
-    Args:
-        style: the option ``--tb``; with another than ``auto`` and ``no`` the traceback stays.
+    A traceback, and the name of the error's class, would bury the sentence. ``style``: the option ``--tb``; with
+    another than ``auto`` and ``no`` the traceback stays.
     """
     if call.excinfo is None or not isinstance(call.excinfo.value, IcbenchError | Regression):
         return

@@ -31,8 +31,7 @@ from pytest_icbench.kinds.throughput.throughput_run import TRAINS_S
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, comparison_estimate_s, launch_estimate_s
 from pytest_icbench.measure.soak import SOAK_S, soak_estimate_s
 from pytest_icbench.measure.stopping import fewest_launches
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import rig_group
+from pytest_icbench.model.case import Case, rig_group
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.plugin.fitness_check import check_baseline, check_history
@@ -77,7 +76,6 @@ def plan_budget(
     """Returns the budget of a session.
 
     Args:
-        total_s: the time of the session.
         planned: the cases in the order in which one host runs them.
         soak_s: the user's length of a long run in seconds; None: the tests say it.
         hosts: the number of hosts that share the cases.
@@ -141,7 +139,6 @@ def plan(
     """Returns the lines of ``--icbench-plan``: the cases with their time, as this host forecasts it, and the sums.
 
     Args:
-        items: benchmarks.
         hosts: the number of hosts that would share them.
         by_case: a line for each case, not for each switch of a test.
     """
@@ -174,7 +171,6 @@ class Planned:
     """A planned case.
 
     Attributes:
-        nodeid: the id of its test.
         seconds: the time that it takes at least.
         skipped: why it would not be measured; None: it runs.
         allotted: seconds that a budget gives it, as far as is known before anything is measured.
@@ -198,7 +194,6 @@ def plan_lines(
     With a budget the line has the least time and the allotted time.
 
     Args:
-        policy: the placement.
         budget_s: the budget of each host.
         hosts: the number of hosts that share the cases.
         by_case: a line for each case instead.
@@ -265,8 +260,7 @@ def _reasons(planned: Sequence[Planned]) -> list[str]:
 def reason_lines(found: Iterable[tuple[str, str]]) -> list[str]:
     """Returns a line for each reason, wrapped: the number of its cases, and their switches.
 
-    Args:
-        found: node ids of cases, with their reasons.
+    ``found``: node ids of cases, with their reasons.
     """
     reasons: dict[str, list[str]] = {}
     for nodeid, reason in found:
@@ -403,9 +397,7 @@ def has_noisy_neighbour(testbed: Testbed, benchmark: Benchmark) -> bool:
 def retest_settings(settings: Settings, seconds: float, rate: Rate) -> Settings:
     """Returns the settings of a retest: each launch has its own rigs, and so has a search.
 
-    Args:
-        seconds: the most time for it.
-        rate: of the case.
+    ``seconds``: the most time for it.
     """
     if rate.is_search:
         return replace(settings, search_time_s=min(settings.search_limit_s, seconds))

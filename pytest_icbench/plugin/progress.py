@@ -29,8 +29,7 @@ def rate_text(mpps: float) -> str:
 class Schedule:
     """The cases that are done and those that are left.
 
-    Args:
-        estimates_s: the seconds of each case, in the order in which they run.
+    ``estimates_s``: the seconds of each case, in the order in which they run.
     """
 
     def __init__(self, estimates_s: Sequence[float]) -> None:

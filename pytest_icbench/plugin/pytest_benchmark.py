@@ -58,8 +58,7 @@ def is_loaded(config: pytest.Config) -> bool:
 def is_asked_for(config: pytest.Config, ini: bool) -> bool:
     """Whether the user wants the table: by an option of pytest-benchmark that does more than switch it off.
 
-    Args:
-        ini: the ini value ``icbench_benchmark``.
+    ``ini``: the ini value ``icbench_benchmark``.
     """
     if _ASKED not in config.stash:  # asked once for each case
         asked = is_loaded(config) and (ini or any(word != "--benchmark-disable" for word in _typed(config)))

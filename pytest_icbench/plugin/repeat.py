@@ -29,12 +29,7 @@ def repeat_command(nodeid: str, arguments: Sequence[str], directory: str | None 
 
 
 def resume_command(run: str, arguments: Sequence[str]) -> str:
-    """Returns the command that goes on with an interrupted run, quoted for a shell.
-
-    Args:
-        run: the name of the run.
-        arguments: the arguments of pytest, as they were given.
-    """
+    """Returns the command that goes on with an interrupted run, quoted for a shell."""
     kept: list[str] = []
     for place, argument in enumerate(arguments):
         if argument == "--icbench-resume" or (place and arguments[place - 1] == "--icbench-resume"):

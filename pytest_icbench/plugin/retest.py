@@ -45,8 +45,7 @@ class _Possible:
 class Retests:
     """Holds possible regressions back, and measures them again.
 
-    Args:
-        fixture: returns the fixture ``icbench`` of an item that has run; None for one that did not come so far.
+    ``fixture``: returns the fixture ``icbench`` of an item that has run; None for one that did not come so far.
     """
 
     def __init__(self, session: Session, fixture: Callable[[pytest.Item], Icbench | None]) -> None:

@@ -58,8 +58,7 @@ class _Spread:
 class Rounds:
     """Measures the rounds of a session, and gives each test the measurement of its case.
 
-    Args:
-        items: the benchmarks of the session.
+    ``items``: the benchmarks of the session.
     """
 
     def __init__(self, session: Session, run: Run, items: Sequence[pytest.Item]) -> None:

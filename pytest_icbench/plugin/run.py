@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run of benchmarks: it holds the host, and has rigs and reports."""
+"""A run of benchmarks: it holds the host, and has rigs and reports, and the rules of its verdicts."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import platform
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ import pytest
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported, UsageError, WorkloadError
-from pytest_icbench.gate.baseline_comparison import BaselineComparison
+from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer
+from pytest_icbench.gate.judge import Policy
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.host.host_facts import sha256
@@ -29,12 +32,11 @@ from pytest_icbench.measure.stopping import Allowances
 from pytest_icbench.model.candidate import Candidate
 from pytest_icbench.model.case import Case, Dimension
 from pytest_icbench.model.codec import encode
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.measurement import CYCLES, Measurement
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.fitness_check import HostCheck, check_history
-from pytest_icbench.plugin.gate_setup import keep_baseline, load_gate
 from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, benchmarks, count_judged_cases
 from pytest_icbench.plugin.plan import (
     count_comparisons,
@@ -47,11 +49,15 @@ from pytest_icbench.plugin.plan import (
 )
 from pytest_icbench.plugin.progress import ProgressLine, Schedule
 from pytest_icbench.plugin.run_files import hide_names
+from pytest_icbench.store import waiver_file
+from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.history_file import append, make_entry
 from pytest_icbench.store.raw import raw_directory, write_hlog, write_raw
 from pytest_icbench.store.resume import ResumedRun, find_run
 from pytest_icbench.store.run_directory import (
+    BASELINES,
     FILE_NAME,
+    RUN_FILE,
     ResultPlace,
     RunInfo,
     TestRecord,
@@ -66,6 +72,45 @@ from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.exchange import Exchange
 from pytest_icbench.testbed.rig_pool import RigPool, Setup, SetupRequest
 from pytest_icbench.testbed.testbed import Testbed
+
+
+def keep_baseline(run: Path, options: Options) -> None:
+    """Copies the baseline to the results, so that verdicts can be made anew. Raises ProvisionError."""
+    name = str(options.compare)
+    try:
+        shutil.copytree(options.baselines / name, run / BASELINES / name)
+    except (OSError, shutil.Error) as error:
+        shutil.rmtree(run / BASELINES, ignore_errors=True)
+        (run / RUN_FILE).unlink(missing_ok=True)
+        raise ProvisionError(f"the baseline {name} cannot be copied into the reports: {error}; make room") from None
+
+
+def load_gate(options: Options, cases: int = 1) -> tuple[Policy, Comparer | None]:
+    """Returns the policy and the comparer. Raises UsageError if the baseline or the waivers cannot be read.
+
+    ``cases``: the number of cases of the session, which share its error rate.
+    """
+    if options.save is not None and (options.baselines / options.save).is_dir():
+        load_baseline(options.baselines, options.save)  # an error here saves hours
+    policy = Policy(options.fail, options.strict, waiver_file.load(options.baselines), datetime.now(UTC).date())
+    if options.compare is None:
+        return policy, None
+    return policy, Comparer(load_baseline(options.baselines, options.compare), options.must_match, cases)
+
+
+def check_stored(options: Options) -> None:
+    """Raises UsageError if a baseline, the waivers or the run to go on with cannot be read."""
+    load_gate(options)
+    if options.resume is not None:
+        find_run(options.resume, options.reports)
+
+
+def compute_allowances(margins: Margins, dimension: str) -> Allowances:
+    """Returns how much worse a candidate may be than its base, which takes the place of a baseline."""
+    allowed = margins.of(dimension)
+    named = any(figure.name == CYCLES for figure in allowed)
+    return Allowances(allowed[0].allowance, margins.for_cycles().allowance, cycles_named=named)
+
 
 #: A longer file is replaced by its hash in the facts of a run.
 MOST_BYTES = 1_000_000
@@ -176,8 +221,7 @@ class Run:
     def begin_retest(self, seconds: float, old: Candidate | None) -> None:
         """Closes all rigs and sets the time of the next test's retest. Raises ProvisionError for what remains.
 
-        Args:
-            old: the version of the baseline to compare with; None: the test is measured again.
+        ``old``: the version of the baseline to compare with; None: the test is measured again.
         """
         began = time.monotonic()
         self.free_endpoints()
@@ -192,8 +236,7 @@ class Run:
     def on_this_test(self, settings: Settings, rate: Rate) -> Settings:
         """Returns the settings; on a retest each launch has its own rigs, and time for the fewest launches.
 
-        Args:
-            rate: of the case. A search has its own rigs as a whole.
+        ``rate``: of the case. A search has its own rigs as a whole.
         """
         if self._retest_s is None:
             return settings
@@ -218,8 +261,7 @@ class Run:
     def measure(self, case: Case, settings: Settings) -> Measurement:
         """Measures a case. Its rigs stay for the next one unless an error occurs.
 
-        Raises:
-            Unsupported, ProvisionError, WorkloadError: the case cannot be measured.
+        Raises Unsupported, ProvisionError, WorkloadError: the case cannot be measured.
         """
         measurement = self.measured_before(case, settings) if self._retest_s is None else None
         if measurement is not None:
@@ -244,8 +286,7 @@ class Run:
     ) -> tuple[Measurement, Measurement]:
         """Measures a candidate side by side with its base. Returns both results. Raises what ``measure`` raises.
 
-        Args:
-            base: the old version of a retest; None: the base of the candidate.
+        ``base``: the old version of a retest; None: the base of the candidate.
         """
         # All cases that the baseline judged share the error rate, as any of them might have been measured again.
         compared = self.compared if base is None or self.comparer is None else self.comparer.cases
@@ -269,8 +310,7 @@ class Run:
     ) -> tuple[Measurement, ...]:
         """Measures on the case's rigs, within the budget. Returns the results; the first is that of the case.
 
-        Args:
-            measure: is called with the rigs, the requests for them and the settings that the budget allows.
+        ``measure``: is called with the rigs, the requests for them and the settings that the budget allows.
         """
         check_process(self._pid)
         began = time.monotonic()
@@ -323,10 +363,8 @@ class Run:
     def exchange(self, case: Case, settings: Settings) -> Exchange:
         """Returns an exchange of frames of any kind at the endpoints of the case's rig.
 
-        It stays until the endpoints are used otherwise.
-
-        Raises:
-            Unsupported, ProvisionError, WorkloadError: the rig or its processes cannot be had.
+        It stays until the endpoints are used otherwise. Raises Unsupported, ProvisionError, WorkloadError: the rig or
+        its processes cannot be had.
         """
         check_process(self._pid)
         self._began = time.monotonic() if self._began is None else self._began
@@ -381,7 +419,6 @@ class Run:
         """Writes a judged measurement: a line in ``results.jsonl`` and its windows. Raises ProvisionError.
 
         Args:
-            nodeid: the test.
             judged_by: limits and margins; None if the test did not judge it.
             taken_from: the run that measured it; None for this one.
         """
@@ -457,7 +494,6 @@ def gather_info(
 
     Args:
         items: those that will run.
-        name: the name of the run.
         facts: identity of the host and treatment, as far as they are the same for all cases.
         programs: path and version of each program that runs, as far as known.
     """

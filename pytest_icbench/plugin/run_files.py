@@ -35,8 +35,7 @@ class RunFiles:
         directory: returns the directory of the run, whose name is made at the first call.
         is_worker: a worker of xdist leaves the files to its controller.
 
-    Attributes:
-        has_cases: whether a case has been reported.
+    ``has_cases``: whether a case has been reported.
     """
 
     def __init__(
@@ -135,8 +134,7 @@ def _hide_host(path: Path) -> None:
 def _unregister_writers(config: pytest.Config, options: Sequence[str]) -> list[Any]:
     """Unregisters writers that only the ini switch turned on, and returns them. It is called before a session ends.
 
-    Args:
-        options: names of those writers' options: ``xmlpath``, ``htmlpath``.
+    ``options``: names of those writers' options: ``xmlpath``, ``htmlpath``.
     """
     dropped = []
     for plugin in list(config.pluginmanager.get_plugins()):

@@ -21,27 +21,17 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host import rights
 from pytest_icbench.host.lock import SessionBusyError
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import is_case
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.case import Case, is_case
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import WEAK
 from pytest_icbench.plugin.collecting import Collection
 from pytest_icbench.plugin.collector import ResultCollector
 from pytest_icbench.plugin.fixture import Icbench
-from pytest_icbench.plugin.gate_setup import check_stored
 from pytest_icbench.plugin.items import BENCHMARK, PUBLISHED, Benchmark, benchmarks, explain_unmatched, is_benchmark
 from pytest_icbench.plugin.outcomes import Outcomes, skip
-from pytest_icbench.plugin.plan import (
-    count_hosts,
-    estimates,
-    is_adaptive,
-    longest_s,
-    make_budget,
-    plan,
-    reason_lines,
-)
+from pytest_icbench.plugin.plan import count_hosts, estimates, is_adaptive, longest_s, make_budget, plan, reason_lines
 from pytest_icbench.plugin.repeat import resume_command
-from pytest_icbench.plugin.run import Run, check_root
+from pytest_icbench.plugin.run import Run, check_root, check_stored
 from pytest_icbench.plugin.run_files import is_distributed, write_page
 from pytest_icbench.plugin.terminal import CaseLines, write_results, write_summaries, write_troubles
 from pytest_icbench.plugin.third_party import find_unused_options
@@ -380,8 +370,7 @@ def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmar
 def left_out_line(testbed: Testbed | None, options: Options, left_out: Sequence[Benchmark]) -> str:
     """Returns how many long forms a session leaves out, and how long they take.
 
-    Args:
-        testbed: of this host, for the time; None leaves it out.
+    ``testbed``: of this host, for the time; None leaves it out.
     """
     said = f"{counted(len(left_out), f'{PUBLISHED} case')} left out"
     if testbed is not None:

@@ -16,7 +16,7 @@ from pytest_icbench.display.case_names import label, shared
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.model.codec import DamagedData
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.plugin.old_versions import explain_upgrades
 from pytest_icbench.plugin.outcomes import Outcomes, first_line, is_undecided
@@ -205,7 +205,6 @@ def write_summaries(
     """Writes summaries and baseline, also after an interruption.
 
     Args:
-        directory: the directory of the run.
         results: the results of all workers.
         outcomes: how the tests ended.
 

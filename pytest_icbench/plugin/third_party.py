@@ -56,8 +56,7 @@ def ask_hook(config: pytest.Config, hook: str, attribute: str = "name") -> list[
         hook: the hook's name, the beginning of a message.
         attribute: the attribute with the name.
 
-    Raises:
-        UsageError: the hook raised, or returned something else.
+    Raises UsageError: the hook raised, or returned something else.
     """
     try:
         classes = [cls for several in getattr(config.hook, hook)(config=config) for cls in several]
@@ -115,13 +114,9 @@ def _are_texts(value: Any) -> bool:
 
 
 def bring_nodes(config: pytest.Config, kind: str) -> None:
-    """Registers the kinds of nodes of the hook ``pytest_icbench_nodes``.
+    """Registers the kinds of nodes of the hook ``pytest_icbench_nodes``. ``kind``: the kind that the session uses.
 
-    Args:
-        kind: the kind that the session uses.
-
-    Raises:
-        UsageError: the hook returns no classes with distinct names, or ``kind`` is unknown.
+    Raises UsageError: the hook returns no classes with distinct names, or ``kind`` is unknown.
     """
     brought = ask_hook(config, "pytest_icbench_nodes", "kind")
     if not brought and kind == DEFAULT_NODE:
@@ -205,14 +200,8 @@ def find_components(cases: Iterable[Case]) -> set[str]:
 def check_functions(options: Options, cases: Iterable[tuple[Case, str]]) -> dict[str, SwitchConfig]:
     """Checks the functions of cases and the user's configurations of components.
 
-    Args:
-        cases: each with its file and test, the beginning of a message.
-
-    Returns:
-        The configurations by key.
-
-    Raises:
-        UsageError: no component has a function, or a component does not take its configuration.
+    ``cases``: each with its file and test, the beginning of a message. Returns the configurations by key. Raises
+    UsageError: no component has a function, or a component does not take its configuration.
     """
     cases = [(case, where) for case, where in cases if case.function is not None]
     if not (cases or options.function or options.function_config):

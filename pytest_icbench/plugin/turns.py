@@ -79,8 +79,7 @@ class _Member:
 class Turns:
     """Measures groups of cases in turns, and gives each test the measurement of its case.
 
-    Args:
-        items: the benchmarks of the session, in their order.
+    ``items``: the benchmarks of the session, in their order.
     """
 
     def __init__(self, session: Session, run: Run, items: Sequence[pytest.Item]) -> None:

@@ -42,8 +42,7 @@ def usage_errors() -> Iterator[None]:
 def report_errors(report: Callable[[str], object], subject: str = "") -> Iterator[None]:
     """Reports an error within the block in a sentence, and goes on: it costs no result.
 
-    Args:
-        subject: the beginning of the sentence.
+    ``subject``: the beginning of the sentence.
     """
     try:
         yield

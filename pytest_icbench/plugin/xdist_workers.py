@@ -27,7 +27,7 @@ from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.host_session import RUN_DIR
 from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
-from pytest_icbench.model.case_id import is_case, rig_group
+from pytest_icbench.model.case import is_case, rig_group
 from pytest_icbench.model.text_files import read_bytes
 from pytest_icbench.plugin.run_files import RunFiles, hide_names
 from pytest_icbench.plugin.usage import REFUSAL, refuse_rounds, report_errors, usage_errors
@@ -73,10 +73,8 @@ def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
     """Decides whether xdist replaces lost workers. Called before xdist reads its options.
 
     To replace a worker, xdist connects to its host again, and ends with a traceback if that fails. So a lost worker is
-    not replaced if other hosts can go on, unless the user asks for it.
-
-    Args:
-        given: whether an option or ini value of this plugin was set.
+    not replaced if other hosts can go on, unless the user asks for it. ``given``: whether an option or ini value of
+    this plugin was set.
     """
     option = config.option
     if option.maxworkerrestart is not None or option.dist != "load":
@@ -91,15 +89,8 @@ def replaces_workers(config: pytest.Config, *, given: bool) -> bool:
 def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> bool:
     """Checks hosts and arguments before any host is connected to, if benchmarks are going to run there.
 
-    Args:
-        specs: the specifications of the workers.
-        given: whether an option or ini value of this plugin was set.
-
-    Returns:
-        Whether benchmarks are going to run there.
-
-    Raises:
-        UsageError: ssh does not reach a host, a host has another package, or xdist would misread an argument.
+    ``given``: whether an option or ini value of this plugin was set. Returns whether benchmarks are going to run there.
+    Raises UsageError: ssh does not reach a host, a host has another package, or xdist would misread an argument.
     """
     words = config.invocation_params.args
     files = {row.option for row in TABLE if row.path}
@@ -115,8 +106,7 @@ def prepare(config: pytest.Config, specs: Sequence[Any], *, given: bool) -> bool
 def plan_here(config: pytest.Config) -> int:
     """Turns distribution off, so that a plan is made on this host. Returns the number of the workers' hosts.
 
-    Raises:
-        UsageError: a worker is on this host.
+    Raises UsageError: a worker is on this host.
     """
     specs = _specs(config)
     if any(spec == "popen" for spec in specs):
@@ -148,11 +138,7 @@ def refusal(node: Any, error: object) -> str | None:
 
 
 def make_worker_input(node: Any, run: str, specs: Sequence[Any]) -> dict[str, Any]:
-    """Returns the input of a worker: its run, whether it sends its files and shares its host, the package, the hosts.
-
-    Args:
-        specs: the specifications of all workers.
-    """
+    """Returns a worker's input: its run, whether it sends its files and shares its host, the package, the hosts."""
     host = host_key(node.gateway.spec)
     each_runs_all = node.config.getoption("dist") == "each"
     return {
@@ -179,8 +165,7 @@ class Workers:
     def take(self, report: pytest.TestReport) -> bool:
         """Writes the results of a worker that sends into the run's files. Returns whether the report is from one.
 
-        Raises:
-            ProvisionError: they cannot be written.
+        Raises ProvisionError: they cannot be written.
         """
         node = getattr(report, "node", None)
         if node is None or not sends(node):
@@ -317,11 +302,8 @@ class HostScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no type
     """Hands out one test at a time: each worker gets tests of the rig that it has, then of one that no worker has.
 
     So a rig is built on one host, and on a second one only if that were idle otherwise. Since nothing is handed out
-    early, all hosts end within the time of a case.
-
-    Args:
-        replaces: whether xdist replaces a lost worker. If not, it lets the remaining workers finish the tests that they
-            were given. So they get all remaining tests then.
+    early, all hosts end within the time of a case. ``replaces``: whether xdist replaces a lost worker. If not, it lets
+    the remaining workers finish the tests that they were given. So they get all remaining tests then.
     """
 
     collection: list[str] | None
@@ -451,12 +433,8 @@ def _sources(argument: str) -> Iterator[Path]:
 def check_hosts(specs: Sequence[Any]) -> None:
     """Makes execnet's ssh ask for no password, and checks the package of every host.
 
-    Args:
-        specs: the specifications of xdist's workers.
-
-    Raises:
-        UsageError: a host does not answer or has another package. The sentence names the worker, and nothing has been
-            copied to any host.
+    Raises UsageError: a host does not answer or has another package. The sentence names the worker, and nothing has
+    been copied to any host.
     """
     reached = [spec for spec in specs if spec.ssh]
     for spec in reached:

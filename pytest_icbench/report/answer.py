@@ -32,7 +32,7 @@ from pytest_icbench.kinds import registry
 from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import KINDS
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import decisions
 from pytest_icbench.report.decisions import power

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pytest_icbench.display.case_names import grouped, label, number, shared, three
 from pytest_icbench.display.table import Cells, grid, listing
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.thresholds import SPLITS, Budget
 from pytest_icbench.wording import wrapped

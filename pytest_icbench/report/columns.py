@@ -15,8 +15,7 @@ from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.kinds.search.search_columns import bounds
 from pytest_icbench.kinds.throughput.throughput_columns import train
 from pytest_icbench.model import fitness
-from pytest_icbench.model.measurement import CYCLES
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import CYCLES, Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.overview import figure_text

@@ -10,8 +10,7 @@ from pytest_icbench.gate.baseline_comparison import compute_power_before
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.finding import Finding, SideBySide
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.verdict_rule import WEAK_LOSS, Power
 from pytest_icbench.wording import counted, percent, printable, signed_percent
@@ -44,11 +43,7 @@ class Overall:
 
 
 def candidates(results: Iterable[Result]) -> list[Overall]:
-    """Returns the decision for each candidate, the worst first; nothing without candidates.
-
-    Args:
-        results: the results of one or several sessions.
-    """
+    """Returns the decision for each candidate, the worst first; nothing without candidates."""
     groups: dict[str, list[Result]] = {}
     for result in results:
         candidate = result.point.candidate

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pytest_icbench.display.case_names import path_of
 from pytest_icbench.kinds.registry import kind_of
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report import overview, remarks
 from pytest_icbench.report.columns import shown_verdict
@@ -126,8 +126,7 @@ def _sizes(lengths: Iterable[float]) -> str:
 def facts(results: Sequence[Result], runs: Sequence[str] = ()) -> list[str]:
     """Returns the facts of the run for one line: when, where, what. Unknown ones are left out.
 
-    Args:
-        runs: names of the runs.
+    ``runs``: names of the runs.
     """
     if not results:
         return [*(f"run {printable(run)}" for run in runs)]

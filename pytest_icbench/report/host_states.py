@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pytest_icbench.display.case_names import gbps_per_pps, main_figure, main_unit, path_of, short
-from pytest_icbench.model.measurement import StateLevel
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result, StateLevel
 from pytest_icbench.stats.quantiles import Estimate, stratified_ratio
 from pytest_icbench.stats.states import find_states, same_state
 from pytest_icbench.wording import counted, span

@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.report import remarks
 from pytest_icbench.report.notes import remarks_on
 from pytest_icbench.report.terminal_table import result_line

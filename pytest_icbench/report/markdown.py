@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from pytest_icbench.display.table import In
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report import remarks
 from pytest_icbench.report.columns import columns, judged, shown_verdict

@@ -12,7 +12,7 @@ from pytest_icbench.display.frame_rates import each_way
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.case import GSO
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import ratio, to_plain
@@ -49,8 +49,7 @@ class Note(NamedTuple):
 def notes(results: Sequence[Result], *, brief: bool = False) -> list[str]:
     """Returns the notes on a table, one a line: columns first, then one for each kind of remark.
 
-    Args:
-        brief: whether to leave out remarks on the host and on launches, which the warnings of a report sum up.
+    ``brief``: whether to leave out remarks on the host and on launches, which the warnings of a report sum up.
     """
     return [*_legend(results), *remarks_on(results, brief=brief)]
 
@@ -71,10 +70,7 @@ _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
         lambda result: result.point.directions > 1,
         "both: both ends of a pair send at once; rate and loss are the sum of both directions (RFC 2544)",
     ),
-    (
-        shares_cpus,
-        "shared CPU: both endpoints work on it in turn, which makes a path slower, never faster",
-    ),
+    (shares_cpus, "shared CPU: both endpoints work on it in turn, which makes a path slower, never faster"),
     *((_of_kind(kind, has), text) for kind in KINDS for has, text in kind.legend),
 )
 _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (

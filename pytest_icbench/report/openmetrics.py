@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from pytest_icbench.display.case_names import number
 from pytest_icbench.kinds.latency.latency_columns import round_trips
 from pytest_icbench.model.case import CANDIDATE_KEY
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.decisions import candidates
 from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.stats.quantiles import Estimate

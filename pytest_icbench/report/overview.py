@@ -23,7 +23,7 @@ from pytest_icbench.display.case_names import (
 )
 from pytest_icbench.kinds.search.search_columns import bounds
 from pytest_icbench.model.case import REFERENCE_LINKS
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report.host_states import in_one_state, ratio_of
 from pytest_icbench.report.plain import over

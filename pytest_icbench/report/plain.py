@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from pytest_icbench.display.case_names import main_figure, number
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import Estimate
 
 

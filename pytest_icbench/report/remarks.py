@@ -14,10 +14,9 @@ from pytest_icbench.kinds.latency.latency_columns import floor
 from pytest_icbench.model import fitness
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.function_facts import FunctionWork
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.noisy_neighbour import excludes_one
 from pytest_icbench.model.path import DIRECTION_NAMES
-from pytest_icbench.model.result import Result
 from pytest_icbench.model.trials import LossEvent
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.wording import counted, percent, span
@@ -111,8 +110,7 @@ FEW_EVENTS, MANY_EVENTS = 5, 50
 def describe_losses(result: Measurement, most: int = MANY_EVENTS) -> str | None:
     """Returns the first ``most`` loss events of a long run with times (UTC); None for other results.
 
-    Args:
-        most: with 0 only the number of loss events is returned.
+    ``most``: with 0 only the number of loss events is returned.
     """
     count = result.frames.loss_event_count
     if count is None or (not count and not result.is_number):

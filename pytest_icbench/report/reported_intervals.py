@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_icbench.display.case_names import gbps_per_pps
 from pytest_icbench.model.finding import Finding, SideBySide
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.intervals import widen_like
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.stats.verdict_rule import FEWEST_SESSIONS

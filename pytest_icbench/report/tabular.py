@@ -14,8 +14,7 @@ from typing import Any
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.figures import ENDS
-from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import ESTIMATES, FLAT_FIELDS, Result
 from pytest_icbench.report.plain import plain_ratio
 from pytest_icbench.wording import printable
 

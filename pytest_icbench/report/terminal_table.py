@@ -21,7 +21,7 @@ from pytest_icbench.display.case_names import (
 )
 from pytest_icbench.display.table import Cells, Column, In, grid, listing
 from pytest_icbench.kinds.registry import KINDS, kind_of
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.columns import columns
 from pytest_icbench.report.notes import notes as all_notes
 from pytest_icbench.report.overview import REFERENCES, verdict_named

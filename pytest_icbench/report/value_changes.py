@@ -19,7 +19,7 @@ from pytest_icbench.gate.entry import Baseline, make_entry
 from pytest_icbench.gate.margins import COMPARED, MAIN, Margins
 from pytest_icbench.model.case import CANDIDATE_KEY
 from pytest_icbench.model.finding import Finding, SideBySide
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.verdict_rule import Allowance
 from pytest_icbench.wording import counted, printable, signed_percent
@@ -56,7 +56,6 @@ class Change:
     Attributes:
         case: the id of the case now.
         name: the value's name in results: ``throughput_pps``.
-        verdict: the verdict on the value.
         before, now: the values in the unit of results; None if unknown.
         ratio, low, high: now over before with its interval; None if unknown.
         limit: the worst ratio allowed; None if unknown.
@@ -382,10 +381,7 @@ def against_first(results: Sequence[Result], before: str, now: str) -> list[Resu
     """Returns the results; those of the second run have ``against``, and the facts that differ.
 
     A result is unchanged if the first run has no entry for it, if the conditions differ, or if no baseline can hold it.
-    The default margin applies.
-
-    Args:
-        before, now: the names of the two runs; they differ.
+    The default margin applies. ``before`` and ``now``: the names of the two runs; they differ.
     """
     entries = [entry for result in results if result.run == before and (entry := make_entry(result)) is not None]
     comparer = Comparer(Baseline(f"run {before}", tuple(entries), is_run=True))

@@ -17,9 +17,9 @@ from typing import Any
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import Baseline, CaseFacts, Entry, Figure, SessionValues, make_entry
 from pytest_icbench.gate.margins import COMPARED
+from pytest_icbench.model.candidate import OldVersion
 from pytest_icbench.model.codec import DamagedData, decode, encode
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.store.run_directory import FILE_NAME, Document, read_text, replace_file
 from pytest_icbench.wording import suggestion
 
@@ -176,11 +176,7 @@ def known_names(directory: Path) -> tuple[str, ...]:
 def put(directory: Path, name: str, before: Iterable[Entry], entries: Iterable[Entry]) -> list[Path]:
     """Replaces entries. Returns the changed files; a file without entries is removed.
 
-    Args:
-        before: the entries of the baseline so far.
-
-    Raises:
-        ProvisionError: a file cannot be written.
+    ``before``: the entries of the baseline so far. Raises ProvisionError: a file cannot be written.
     """
     by_file: dict[Path, list[Entry]] = {_file_of(directory, name, entry): [] for entry in before}
     for entry in entries:
@@ -217,10 +213,8 @@ def load_file(path: Path) -> list[Entry]:
 def save(directory: Path, name: str, entries: Iterable[Entry], *, accepted: bool = False) -> list[Path]:
     """Adds entries to a baseline: each becomes the newest session of its case on its host. Other cases are kept.
 
-    Returns the files that were written. Each is replaced in one step, so it is never half-written.
-
-    Args:
-        accepted: whether the entries begin a new level; see ``Entry.after``.
+    Returns the files that were written. Each is replaced in one step, so it is never half-written. ``accepted``:
+    whether the entries begin a new level; see ``Entry.after``.
 
     Raises:
         DamagedData: a file to be changed is damaged or newer; nothing is written.
@@ -243,10 +237,7 @@ def _file_part(switch: str) -> str:
 
 
 def read_measurements(source: Path) -> list[Measurement]:
-    """Reads the results of a run.
-
-    Args:
-        source: its directory or its ``results.jsonl``.
+    """Reads the results of a run. ``source``: its directory or its ``results.jsonl``.
 
     Raises:
         UsageError: the file cannot be read or has no result.
@@ -267,8 +258,7 @@ def read_measurements(source: Path) -> list[Measurement]:
 def read_source(text: str, baselines: Path) -> Baseline:
     """Reads a run if the text is a file or a directory with results, else the baseline of this name.
 
-    Args:
-        baselines: the directory of baselines.
+    ``baselines``: the directory of baselines.
 
     Raises:
         UsageError: there is neither.

@@ -112,8 +112,7 @@ LAUNCHES = {
 def raw_directory(measurement: Measurement, api: str, cores: int) -> Path:
     """Returns the directory of a measurement's windows, relative to the run.
 
-    Args:
-        api, cores: the resolved values, since a case leaves out a switch's natural choice.
+    ``api`` and ``cores``: the resolved values, since a case leaves out a switch's natural choice.
     """
     axes = measurement.axes
     switch = str(axes["switch"])
@@ -134,12 +133,8 @@ def write_raw(run: Path, directory: Path, test: str, measurement: Measurement) -
     """Writes a measurement's windows as JSON lines to a file with the test's name, and returns its path.
 
     The first line is the measurement without its windows. A launch has a line of figures and a line for each window.
-
-    Args:
-        run: the run's directory.
-        directory: the result of ``raw_directory``.
-
-    Raises ProvisionError if the file cannot be written, or if the run's directory has vanished.
+    ``directory``: the result of ``raw_directory``. Raises ProvisionError if the file cannot be written, or if the run's
+    directory has vanished.
     """
     if not run.is_dir():  # a new directory would hide the loss of results
         raise ProvisionError(

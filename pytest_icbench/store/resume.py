@@ -11,7 +11,7 @@ from typing import Any
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.toml import LIMITS_FILE
+from pytest_icbench.model.text_files import LIMITS_FILE
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.store.run_directory import FILE_NAME, RunInfo
 from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
@@ -37,10 +37,7 @@ def find_run(text: str, reports: Path) -> Path:
 
 
 class ResumedRun:
-    """The results of an interrupted run by test. Each result is returned once.
-
-    Args:
-        directory: the run's directory.
+    """The results of an interrupted run by test. Each result is returned once. ``directory``: the run's directory.
 
     Raises UsageError or DamagedData if the run cannot be read or is too old to be resumed.
     """
@@ -117,10 +114,7 @@ def filter_arguments(argv: Sequence[str]) -> list[str]:
 def check_same_run(before: RunInfo, now: RunInfo, limits: Path | None) -> None:
     """Raises UsageError in one sentence if the runs differ, so that their results do not belong together.
 
-    Args:
-        before: the interrupted run.
-        now: this run.
-        limits: the user's file of limits; it may differ, since results are judged again.
+    ``limits``: the user's file of limits; it may differ, since results are judged again.
     """
 
     old_argv, new_argv = filter_arguments(before.argv), filter_arguments(now.argv)

@@ -314,10 +314,7 @@ def whole_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
 
 
 def read_text(path: Path, remedy: str = "") -> str | None:
-    """Returns the text of a file, None if there is none.
-
-    Args:
-        remedy: end of the message.
+    """Returns the text of a file, None if there is none. ``remedy``: end of the message.
 
     Raises UsageError if it cannot be read.
     """

@@ -61,8 +61,7 @@ class StoredRun:
 def read_run(directory: Path) -> StoredRun:
     """Reads a run. An incomplete last line, left by a crash, is skipped.
 
-    Args:
-        directory: the run's, or its ``results.jsonl``.
+    ``directory``: the run's, or its ``results.jsonl``.
 
     Raises:
         UsageError: the directory is no run, or a file cannot be read.
@@ -89,10 +88,7 @@ def read_run(directory: Path) -> StoredRun:
 def _read_lines(directory: Path, *, is_run: bool) -> dict[int, tuple[Measurement, frozenset[str]]]:
     """Returns the measurement and the keys of each line of ``results.jsonl`` by line number.
 
-    Args:
-        is_run: whether the directory is a run even without that file.
-
-    Raises as ``read_run`` does.
+    ``is_run``: whether the directory is a run even without that file. Raises as ``read_run`` does.
     """
     path = directory / FILE_NAME
     text = read_text(path)

@@ -32,7 +32,7 @@ from typing import Any, Literal, NamedTuple
 from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.limits import LIMITABLE, Limit
 from pytest_icbench.gate.margins import KEYS, Margins, explain_refusal
-from pytest_icbench.model import toml
+from pytest_icbench.model.text_files import TomlFile, parse_toml, read_toml
 from pytest_icbench.wording import suggestion
 
 
@@ -88,7 +88,7 @@ class Thresholds:
     """The tables of one file, in its order."""
 
     tables: tuple[Table, ...] = ()
-    file: toml.TomlFile | None = field(default=None, repr=False, compare=False)
+    file: TomlFile | None = field(default=None, repr=False, compare=False)
     #: Tables with wildcards, and by id those about one case: a file may have thousands of the latter.
     _wild: list[tuple[int, re.Pattern[str]]] = field(init=False, repr=False, compare=False, default_factory=list)
     _plain: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
@@ -108,8 +108,7 @@ class Thresholds:
     def for_case(self, *ids: str) -> tuple[Limit, ...]:
         """Returns the limits of a case: for each key that of the last table whose pattern matches.
 
-        Args:
-            ids: the ``Case.ids``; a pattern matches if it matches any of them.
+        ``ids``: the ``Case.ids``; a pattern matches if it matches any of them.
         """
         limits: dict[tuple[str, str], Limit] = {}
         for table in self._matching(ids):
@@ -129,13 +128,13 @@ class Thresholds:
 
 def load(path: Path) -> Thresholds:
     """Reads a file. Raises UsageError that names file, table and key."""
-    file = toml.read(path)
+    file = read_toml(path)
     return Thresholds(tuple(_table(*table, str(path)) for table in file.data.items()), file)
 
 
 def parse(text: str, where: str) -> Thresholds:
     """Parses TOML. Raises UsageError that begins with ``where``."""
-    return Thresholds(tuple(_table(*table, where) for table in toml.parse(text, where).items()))
+    return Thresholds(tuple(_table(*table, where) for table in parse_toml(text, where).items()))
 
 
 def _budget(name: str, at: str) -> float:

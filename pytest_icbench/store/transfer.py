@@ -85,8 +85,7 @@ class Parcel:
 def pack(run: Path, places: Sequence[ResultPlace], *, first: bool = False) -> dict[str, Any]:
     """Returns the parcel of a test's report: the places of its results and the texts of files.
 
-    Args:
-        first: whether this is the worker's first report, which includes the baseline.
+    ``first``: whether this is the worker's first report, which includes the baseline.
     """
     baseline = sorted((run / BASELINES).rglob("*.json")) if first else []
     return {
@@ -189,7 +188,6 @@ class RunMerger:
     """Writes a run's directory from parcels.
 
     Args:
-        directory: the run's directory.
         argv: pytest's arguments on the controller.
         history: the file to which results are appended; None for no history.
         patterns: facts that must match in a comparison.
@@ -218,8 +216,7 @@ class RunMerger:
             results: as lines of ``results.jsonl``.
             sent: the worker's parcel, as ``pack`` made it.
 
-        Raises:
-            ProvisionError: the files cannot be written, or the parcel is refused. Nothing is written then.
+        Raises ProvisionError: the files cannot be written, or the parcel is refused. Nothing is written then.
         """
         try:
             parcel = unpack(sent, results)

@@ -21,10 +21,9 @@ from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
 from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.resource.sysctl import check_options
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.candidate import WORKLOAD, Candidate, Replaced
+from pytest_icbench.model.candidate import WORKLOAD, Candidate, OldVersion, Replaced
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import function_key
-from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.wording import alternatives
 
 
@@ -35,11 +34,8 @@ class Candidates:
         configs: configurations of candidates, by their keys.
         root: files of the host, for its kernel options.
 
-    Attributes:
-        binaries: paths by candidate, such as ``ovs:new`` and ``workload:new``.
-
-    Raises UsageError for a replacement that has no effect here: a file that is not a workload, a kernel option that the
-    host lacks or has already.
+    ``binaries``: paths by candidate, such as ``ovs:new`` and ``workload:new``. Raises UsageError for a replacement that
+    has no effect here: a file that is not a workload, a kernel option that the host lacks or has already.
     """
 
     def __init__(

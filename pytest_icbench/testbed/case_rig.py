@@ -72,12 +72,7 @@ class Rig(MeasuredRig):
     """
 
     def __init__(
-        self,
-        case: Case,
-        placement: Placement,
-        session: HostSession,
-        node: str,
-        options: BuildOptions = _DEFAULTS,
+        self, case: Case, placement: Placement, session: HostSession, node: str, options: BuildOptions = _DEFAULTS
     ) -> None:
         self.case = case
         self.placement = placement

@@ -39,8 +39,7 @@ def find_domain(core: Core) -> Domain:
 def cores_by_node(topology: Topology, count: int, near: Domain | None = None) -> dict[int, list[Core]]:
     """Returns the cores of each NUMA node, the best for ``count`` pollers first.
 
-    Args:
-        near: domain of the first cores, as far as isolation allows; None for the best one.
+    ``near``: domain of the first cores, as far as isolation allows; None for the best one.
     """
 
     ranks = {core[0].id: _rank(topology, core) for core in topology.cores()}
@@ -56,11 +55,8 @@ def cores_by_node(topology: Topology, count: int, near: Domain | None = None) ->
 def best_node(nodes: dict[int, list[Core]], count: int) -> int:
     """Returns the node with most of ``count`` cores.
 
-    Among equal ones, more isolated cores come first, then fewer and faster kinds, fewer L3 caches, a core to spare,
-    and the lower number.
-
-    Args:
-        nodes: as of ``cores_by_node``.
+    Among equal ones, more isolated cores come first, then fewer and faster kinds, fewer L3 caches, a core to spare, and
+    the lower number. ``nodes``: as of ``cores_by_node``.
     """
     return max(sorted(nodes), key=lambda node: (*_together(nodes[node], count), min(len(nodes[node]), count + 1)))
 
@@ -159,10 +155,7 @@ YIELD_EVERY_FRAMES = 128
 def join_placements(here: Placement, there: Placement, away: Sequence[int]) -> Placement:
     """Returns the placement of a case on two hosts: endpoints of both by index, everything else of this host.
 
-    Args:
-        here: this host's part.
-        there: the second host's part.
-        away: indexes of the endpoints on the second host, in the order of ``there.endpoints``.
+    ``away``: indexes of the endpoints on the second host, in the order of ``there.endpoints``.
     """
     local, remote = iter(here.endpoints), iter(there.endpoints)
     count = len(here.endpoints) + len(there.endpoints)
@@ -184,8 +177,7 @@ def plan(
         policy: ``auto`` is ``dedicated`` where that leaves a core for the rest. For a whole session ask
             ``resolve_auto`` once.
 
-    Raises:
-        Unsupported: there are too few cores. The message says how many are needed and missing, and the remedy.
+    Raises Unsupported: there are too few cores. The message says how many are needed and missing, and the remedy.
     """
     if policy == "auto":
         policy = resolve_auto(topology, [(workers, endpoints)])
@@ -203,8 +195,7 @@ def plan_given(
         workers: polling threads of the switch, 0 for a kernel switch.
         endpoints: CPU of each endpoint, by index.
 
-    Raises:
-        Unsupported: a CPU cannot be used, is shared in spite of ``dedicated``, or no CPU is left for a worker.
+    Raises Unsupported: a CPU cannot be used, is shared in spite of ``dedicated``, or no CPU is left for a worker.
     """
     usable = {cpu.id for cpu in topology.usable}
     if (unusable := next((cpu for cpu in endpoints if cpu not in usable), None)) is not None:
@@ -279,10 +270,7 @@ def resolve_auto(topology: Topology, needs: Iterable[tuple[int, int]]) -> Policy
     """Returns the placement that every case can have: ``dedicated`` if all can, else ``cooperative``.
 
     ``dedicated`` is chosen only if a core is left for the rest. Without it the harness and the control threads would
-    take time from an endpoint in every launch.
-
-    Args:
-        needs: (workers, endpoints) of each selected case.
+    take time from an endpoint in every launch. ``needs``: (workers, endpoints) of each selected case.
     """
     by_node = [len(topology.cores(node)) for node in topology.nodes]
     most, total = max(by_node, default=0), sum(by_node)

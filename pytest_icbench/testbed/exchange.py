@@ -7,8 +7,9 @@ It is for tests of switches: a test gives the frames that go in at each endpoint
 from __future__ import annotations
 
 import json
+import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,18 +18,65 @@ from typing import Protocol
 from pytest_icbench.driver.workload.command import exit_meaning
 from pytest_icbench.driver.workload.eal import eal_arguments, endpoint_ring
 from pytest_icbench.driver.workload.executable import workload_path
-from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host import node_files
 from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
 from pytest_icbench.measure.launch.culprit import look_at_the_switch
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.case import NETDEV_APIS, Case
+from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.endpoint import Address, Endpoint, Tap, Veth
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan, Polled, node_directory
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic
+
+_MAGIC = 0xA1B23C4D
+_HEADER = struct.Struct("<IHHiIII")
+_RECORD = struct.Struct("<IIII")
+_ETHERNET = 1
+_SNAP_BYTES = 65535
+
+
+def pcap_bytes(frames: Iterable[bytes]) -> bytes:
+    """Returns a file of these Ethernet frames without FCS, all at time 0."""
+    parts = [_HEADER.pack(_MAGIC, 2, 4, 0, 0, _SNAP_BYTES, _ETHERNET)]
+    for frame in frames:
+        parts += [_RECORD.pack(0, 0, len(frame), len(frame)), frame]
+    return b"".join(parts)
+
+
+class PcapFollower:
+    """Parses a growing file part by part.
+
+    ``feed`` returns the frames that are complete. The rest is kept for the next call.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._begun = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Returns the frames that ``data`` completes. Raises DamagedData for a foreign file or a truncated frame."""
+        data = self._rest + data
+        offset = 0
+        frames = []
+        if not self._begun and len(data) >= _HEADER.size:
+            magic, _, _, _, _, _, link = _HEADER.unpack_from(data)
+            if (magic, link) != (_MAGIC, _ETHERNET):
+                raise DamagedData(f"a capture begins with {magic:#x} and link type {link}, not as a capture should")
+            self._begun, offset = True, _HEADER.size
+        while self._begun and len(data) - offset >= _RECORD.size:
+            _, _, captured, length = _RECORD.unpack_from(data, offset)
+            if captured != length:
+                raise DamagedData(f"a frame of {length} bytes was captured in part: only {captured} are there")
+            if len(data) - offset - _RECORD.size < captured:
+                break
+            frames.append(data[offset + _RECORD.size : offset + _RECORD.size + captured])
+            offset += _RECORD.size + captured
+        self._rest = data[offset:]
+        return frames
+
 
 #: Rate at which frames go in: slow enough that none is dropped if a poller loses its CPU for 100 ms.
 RATE_PPS = 2000

@@ -13,8 +13,8 @@ from typing import Literal
 
 from pytest_icbench.config.capabilities import unsupported_reason
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.topology.model import Topology as UserTopology
-from pytest_icbench.config.topology.model import explain_missing_topology
+from pytest_icbench.config.topology import Topology as UserTopology
+from pytest_icbench.config.topology import explain_missing_topology
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.registry import component_behind
 from pytest_icbench.driver.guard import make_function, make_switch, probe_node, switch_needs
@@ -25,11 +25,11 @@ from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.kinds.runs import check_comparable
 from pytest_icbench.model import flows
-from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.candidate import candidate_key
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import ATTACH
 from pytest_icbench.model.load import Application, Startup
-from pytest_icbench.model.noisy_neighbour_kinds import L3
+from pytest_icbench.model.noisy_neighbour import L3
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
 from pytest_icbench.testbed.candidate_catalogue import Candidates
@@ -174,10 +174,8 @@ class Feasibility:
     """The cases that this host can run. Nothing is changed, no root is needed, and each answer is kept.
 
     Args:
-        catalogue: switches by name.
         cases: the cases of the run: ``auto`` placement resolves to what every case can have. With a baseline that is
             saved or compared, it resolves for each case alone, so that the selection of cases does not matter.
-        hosts: this host, and the second one where one is named.
         unsupported: why no host can run a case, as far as that is known.
         candidates: the alternatives to the bases; None for a run without.
 

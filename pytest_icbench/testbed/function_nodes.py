@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The network functions of a rig: their nodes, their ports at the switch, their life, and the proof that they work."""
+"""The directories of a rig, and its network functions: their nodes, ports and life, and the proof that they work."""
 
 from __future__ import annotations
 
@@ -16,15 +16,66 @@ from pytest_icbench.driver.guard import make_function, make_node
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.node.protocol import Node, NodeFacts, NodeSpec
 from pytest_icbench.driver.switch.protocol import Attachment, Switch
+from pytest_icbench.host.cleanup import remove_tree
 from pytest_icbench.host.cpu_usage import read_cpu_use
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.node_files import NODE_MIB, RIG_MIB, make_tmpfs
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts, FunctionTerms
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.placement import Placement
+from pytest_icbench.model.rig import node_directory
 from pytest_icbench.testbed.exchange import Exchange, ExchangeTarget
-from pytest_icbench.testbed.node_directories import NodeDirectories
+
+
+class NodeDirectories:
+    """All directories of a rig. The constructor makes none.
+
+    ``joined``: whether the nodes of a pair connect with each other and share a directory for their sockets.
+
+    Attributes:
+        work: for the switch; nodes see nothing of it but what follows.
+        common: for a switch with all its sockets in one directory; nodes can read it.
+        logs: for the logs of what runs in nodes; they cannot see it.
+    """
+
+    def __init__(self, session: HostSession, name: str, joined: bool) -> None:
+        self._session, self._name, self._joined = session, name, joined
+        self.work = session.dir / name
+        self.common = self.work / "s"
+        self.logs = Path()
+
+    def make(self) -> None:
+        """Makes those of the rig as a whole. Raises ProvisionError."""
+        make_tmpfs(self.work, RIG_MIB, links=True)
+        self.common.mkdir()
+        self.logs = self._session.logs / self._name
+        self.logs.mkdir()
+
+    def remove(self) -> None:
+        """Removes all. Idempotent. Raises ProvisionError."""
+        remove_tree(self.work)
+        remove_tree(self._session.dir / "log" / self._name)
+
+    def of_endpoint(self, index: int, pair: int) -> list[Path]:
+        """Makes what the node of an endpoint can write: its own directory, then that of its pair, if it has one.
+
+        Raises ProvisionError. The last is that of its sockets.
+        """
+        return self._make(node_directory(self.work, index), pair)
+
+    def of_function(self, pair: int, hop: int) -> list[Path]:
+        """Makes the same for the node of a network function."""
+        return self._make(self.work / f"f{pair}x{hop}", pair)
+
+    def _make(self, own: Path, pair: int) -> list[Path]:
+        shared = [self.work / f"w{pair}"] if self._joined else []
+        for directory in (own, *shared):
+            if not directory.exists():
+                make_tmpfs(directory, NODE_MIB)
+        return [own, *shared]
+
 
 _INTERFACES = ("eth0", "eth1")
 _PAGE_BYTES = 4096
@@ -59,8 +110,7 @@ class FunctionNodes:
         addresses: addresses of the endpoints, by index.
         undo: collects the calls that remove the functions; they are made in reverse order.
 
-    Attributes:
-        chains: by pair, the ends of each chain as a whole, for its proof.
+    ``chains``: by pair, the ends of each chain as a whole, for its proof.
     """
 
     def __init__(
@@ -306,15 +356,9 @@ class FunctionNodes:
 def prove(rig: ExchangeTarget, case: Case, functions: FunctionNodes, connected: Callable[[], None]) -> str | None:
     """Sends frames through each function, in both directions.
 
-    Args:
-        connected: waits until the switch has taken over the ports of all endpoints.
-
-    Returns:
-        None if exactly the expected frames came out; else one sentence with the first wrong frame, or with the
-        function's counter that does not agree.
-
-    Raises:
-        WorkloadError, ProvisionError: a process, the switch or a function has died.
+    ``connected``: waits until the switch has taken over the ports of all endpoints. Returns None if exactly the
+    expected frames came out; else one sentence with the first wrong frame, or with the function's counter that does not
+    agree. Raises WorkloadError, ProvisionError: a process, the switch or a function has died.
     """
     functions.forget()  # a table that launches have filled has no room for a proof
     names = case.functions
@@ -354,8 +398,7 @@ def first_wrong(
 ) -> str | None:
     """Returns a sentence on the first frame that is missing, was changed wrongly, or should not have arrived.
 
-    Args:
-        subject: what is proven, the beginning of the sentence.
+    ``subject``: what is proven, the beginning of the sentence.
     """
     leader, follower = case.path.ends(pair)
     for forth, receiver, way in ((True, follower, "a to b"), (False, leader, "b to a")):

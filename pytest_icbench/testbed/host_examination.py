@@ -142,11 +142,7 @@ def _cgroups(root: Root) -> Iterator[Finding]:
     elif root.exists("/sys/fs/cgroup/cpuset/cpuset.cpus"):
         yield success("cgroups", "version 1, with cpuset")
     else:
-        yield lack(
-            "cgroups",
-            "no cpuset is mounted: containers cannot be pinned",
-            "mount cgroup2 on /sys/fs/cgroup",
-        )
+        yield lack("cgroups", "no cpuset is mounted: containers cannot be pinned", "mount cgroup2 on /sys/fs/cgroup")
     yield from precedence.findings(root)
     yield from cpu_usage.quota_findings(root, os.getpid())
 
@@ -159,9 +155,7 @@ def _huge_pages(root: Root) -> Iterator[Finding]:
         sizes = hugepages.sizes_kib(root, node)
         if not sizes:
             yield lack(
-                "huge pages",
-                f"NUMA node {node} has none: DPDK cannot run",
-                "boot a kernel with CONFIG_HUGETLBFS",
+                "huge pages", f"NUMA node {node} has none: DPDK cannot run", "boot a kernel with CONFIG_HUGETLBFS"
             )
             continue
         states, free_mib = [], 0

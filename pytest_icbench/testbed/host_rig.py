@@ -33,10 +33,9 @@ from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.placement import CpuState
 from pytest_icbench.model.rig import LaunchPlan, Polled, Question, RigCalls, RigFacts, RigSpec, Usage
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters
-from pytest_icbench.testbed.function_nodes import FunctionNodes, StartContext, prove
+from pytest_icbench.testbed.function_nodes import FunctionNodes, NodeDirectories, StartContext, prove
 from pytest_icbench.testbed.launch_processes import LaunchSite, RunningLaunch, check_switch, fill_in_workload
 from pytest_icbench.testbed.memory_budget import MemoryDemand, check_memory
-from pytest_icbench.testbed.node_directories import NodeDirectories
 from pytest_icbench.testbed.router_proof import prove_router
 from pytest_icbench.testbed.switch_group import SwitchGroup
 
@@ -64,9 +63,7 @@ class HostPart(RigCalls, ABC):
 class HostRig(HostPart):
     """The nodes, the switch and their processes on one host.
 
-    Args:
-        switches: drivers by name.
-        wake: descriptor that ends a ``poll`` when it becomes readable.
+    ``wake``: descriptor that ends a ``poll`` when it becomes readable.
     """
 
     def __init__(self, session: HostSession, switches: Mapping[str, type[Switch]], *, wake: int | None = None) -> None:

@@ -23,15 +23,7 @@ from pytest_icbench.host import node_files
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.net.sockets import interface_counters, is_listening
 from pytest_icbench.host.process import Process, realtime, stopped_sentence, wait_until
-from pytest_icbench.model.rig import (
-    FILES,
-    LOCAL_WORKLOAD,
-    LaunchPlan,
-    PlannedProcess,
-    Polled,
-    Usage,
-    node_directory,
-)
+from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage, node_directory
 
 #: How long processes may take to end after a request, in seconds.
 END_S = 1.0
@@ -155,11 +147,7 @@ class LaunchSite:
 
 
 class RunningLaunch:
-    """The processes of one launch.
-
-    Args:
-        prefix: beginning of the log files' names.
-    """
+    """The processes of one launch. ``prefix``: beginning of the log files' names."""
 
     def __init__(self, site: LaunchSite, prefix: str) -> None:
         self._site = site

@@ -29,8 +29,7 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.calls import Call
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.noisy_neighbour import NoisyNeighbour, NoisyNeighbourUse, cache_ways
-from pytest_icbench.model.noisy_neighbour_kinds import KINDS, MEMORY_MIB
+from pytest_icbench.model.noisy_neighbour import KINDS, MEMORY_MIB, NoisyNeighbour, NoisyNeighbourUse, cache_ways
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan
 from pytest_icbench.testbed.case_rig import Rig
@@ -317,11 +316,7 @@ def open_views(
 ) -> Iterator[tuple[MeasuredRig, MeasuredRig | None]]:
     """Yields views of the rig with its noisy neighbour and without it; for a case without one, the rigs themselves.
 
-    Args:
-        node: the kind of node of the noisy neighbour.
-
-    Raises:
-        ProvisionError: the cache cannot be split.
+    ``node``: the kind of node of the noisy neighbour. Raises ProvisionError: the cache cannot be split.
     """
     if case.noisy_neighbour is None:
         yield rig, reference

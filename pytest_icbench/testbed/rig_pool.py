@@ -64,8 +64,7 @@ class Setup(Generic[R]):
 class RigPool(Generic[R]):
     """Keeps rigs while the next case can use them, and the rigs of cases that take turns.
 
-    Args:
-        make: returns a rig for a request, not yet built.
+    ``make``: returns a rig for a request, not yet built.
     """
 
     def __init__(self, make: Callable[[BuildRequest], R]) -> None:
@@ -81,11 +80,9 @@ class RigPool(Generic[R]):
     def acquire(self, requests: SetupRequest, *, keep_rigs: bool = False) -> Setup[R]:
         """Returns the case's rig, running, and the reference's, paused, or over two hosts not yet built.
 
-        A rig whose switch has died is rebuilt. Without a reference rig the case runs, but has no ratio.
-        Raises what building the case's rig raises; a rig that could not be built is closed.
-
-        Args:
-            keep_rigs: keeps the rigs of other cases as long as the host has room for them; they are paused.
+        A rig whose switch has died is rebuilt. Without a reference rig the case runs, but has no ratio. Raises what
+        building the case's rig raises; a rig that could not be built is closed. ``keep_rigs``: keeps the rigs of other
+        cases as long as the host has room for them; they are paused.
         """
         if not keep_rigs:
             self.release(requests)
@@ -124,8 +121,7 @@ class RigPool(Generic[R]):
     def _run(self, key: _Key, request: BuildRequest, keep: Sequence[_Key]) -> R:
         """Pauses all rigs but this one, which is built if necessary.
 
-        Args:
-            keep: rigs that are not closed to make room for it.
+        ``keep``: rigs that are not closed to make room for it.
         """
         if self._running != key:
             self._pause(keep)

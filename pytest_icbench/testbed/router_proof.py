@@ -26,15 +26,10 @@ _LAST = 1
 def prove_router(rig: ExchangeTarget, case: Case, connected: Callable[[], None]) -> str | None:
     """Sends frames to the peers and to destinations below the first, a middle and the last route of each sender.
 
-    Args:
-        connected: waits until the switch has taken over the ports of all endpoints.
-
-    Returns:
-        None if each left with the TTL (hop limit) lowered by one, the MAC addresses of its next link and right
-        checksums, and none that has no route or no hop left. Else one sentence with the first wrong frame.
-
-    Raises:
-        WorkloadError, ProvisionError: a process or the switch has died.
+    ``connected``: waits until the switch has taken over the ports of all endpoints. Returns None if each left with the
+    TTL (hop limit) lowered by one, the MAC addresses of its next link and right checksums, and none that has no route
+    or no hop left. Else one sentence with the first wrong frame. Raises WorkloadError, ProvisionError: a process or the
+    switch has died.
     """
     addresses = [endpoint.address for endpoint in rig.endpoints]
     stage = [list(_probes(case, addresses, pair)) for pair in case.path.numbers]

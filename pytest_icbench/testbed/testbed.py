@@ -33,12 +33,11 @@ from pytest_icbench.measure.repetition import Part
 from pytest_icbench.measure.side import Side
 from pytest_icbench.measure.stopping import Allowances, Criteria
 from pytest_icbench.measure.summary.summarize import Environment
-from pytest_icbench.model.candidate import WORKLOAD, Candidate, candidate_key
+from pytest_icbench.model.candidate import WORKLOAD, Candidate, OldVersion, candidate_key
 from pytest_icbench.model.case import CANDIDATE_KEY, Case
 from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.candidate_catalogue import Candidates
@@ -70,7 +69,6 @@ class Testbed:
     """The host of a run. Nothing is changed and no root is needed until ``hold`` takes the host.
 
     Args:
-        catalogue: switches by name.
         cases: the cases of the run: ``auto`` placement resolves to what every case can have.
         configs: the user's configurations, by switch and candidate.
         unsupported: why no host can run a case, as far as that is known; None for a case that some host can run.
@@ -234,8 +232,7 @@ class Testbed:
     def need(self, case: Case, settings: Settings, base: Case | None = None) -> SetupRequest:
         """Returns the rigs that a case needs. Raises Unsupported as ``placement`` does.
 
-        Args:
-            base: what the case is measured side by side with; None: a candidate's base, and nothing for other cases.
+        ``base``: what the case is measured side by side with; None: a candidate's base, and nothing for other cases.
         """
         placement = self.placement(case)
         if base is not None or case.candidate is not None:
@@ -298,8 +295,7 @@ class Testbed:
     ) -> Measurement:
         """Measures a case on its rigs, the case's and the reference's. Raises WorkloadError and ProvisionError.
 
-        Args:
-            part: the present round; the measurement covers all rounds so far.
+        ``part``: the present round; the measurement covers all rounds so far.
         """
         rig, reference_rig = rigs
         if (method := OWN_METHODS.get(case.kind)) is not None:
@@ -331,8 +327,7 @@ class Testbed:
     ) -> Measuring:
         """Begins a case on its rig.
 
-        Args:
-            seen: the rigs as the launches see them: with a noisy neighbour, and without it.
+        ``seen``: the rigs as the launches see them: with a noisy neighbour, and without it.
         """
         around = self._around(rig)
         if self.remote is not None and case.remote:

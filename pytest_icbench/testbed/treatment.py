@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switches import SwitchConfig
-from pytest_icbench.config.topology.model import Topology
+from pytest_icbench.config.topology import Topology
 from pytest_icbench.driver.guard import node_treatment
 from pytest_icbench.driver.node.cgroups import SessionGroup
 from pytest_icbench.driver.workload.executable import workload_path
@@ -20,12 +20,12 @@ from pytest_icbench.host import host_facts
 from pytest_icbench.host.host_facts import read_program, sha256
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.attach_target import ATTACH
+from pytest_icbench.model.candidate import OldVersion, Program
 from pytest_icbench.model.case import Case
+from pytest_icbench.model.endpoint import ATTACH
 from pytest_icbench.model.function_facts import function_key
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.old_version import OldVersion, Program
-from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.model.text_files import TomlFile
 from pytest_icbench.model.uplink import Uplink
 from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.version import package_version
@@ -34,8 +34,7 @@ from pytest_icbench.version import package_version
 def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topology: Topology | None) -> dict[str, Any]:
     """Returns the part that is the same for all cases of a run.
 
-    Args:
-        user_topology: the user's endpoints; None for the default ones.
+    ``user_topology``: the user's endpoints; None for the default ones.
     """
     version = workload_version()
     return {
@@ -82,8 +81,7 @@ def precedence(session: HostSession, case: Case) -> str:
 def function_treatment(rig: Rig, user: Mapping[str, TomlFile]) -> dict[str, Any]:
     """Returns the part on the network functions of a rig; empty without any.
 
-    Args:
-        user: the user's own configurations by component.
+    ``user``: the user's own configurations by component.
     """
     if not rig.function_facts:
         return {}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import pytest_icbench
-from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.config.topology import loads
 from pytest_icbench.driver.switch.attach import resolve_endpoints
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import RUN_DIR, HostSession
@@ -132,7 +132,7 @@ def test_a_container_that_ends_is_named(session: HostSession, pair: tuple[ByHand
 
 HARNESS = """
 import sys
-from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.config.topology import loads
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.model.case import Case

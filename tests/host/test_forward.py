@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
-from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, ForwarderPort
+from pytest_icbench.driver.switch.forward import Forwarder, ForwarderPort, ForwardSwitch
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.model.case import Case

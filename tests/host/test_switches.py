@@ -16,8 +16,8 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.repetition import HARNESS_REASONS, MOST_FAULTS, PATH_REASONS
-from pytest_icbench.model.attach_target import ATTACH
 from pytest_icbench.model.case import NETDEV_APIS, Case
+from pytest_icbench.model.endpoint import ATTACH
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
@@ -132,7 +132,7 @@ def userspace_pids(rig: Rig) -> list[int]:
     """The processes that forward."""
     from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
     from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
-    from pytest_icbench.driver.switch.forwarder.forward import ForwardSwitch
+    from pytest_icbench.driver.switch.forward import ForwardSwitch
     from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
     from pytest_icbench.driver.switch.snabb import Snabb
     from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp

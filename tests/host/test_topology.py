@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.config.topology import loads
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.process import run

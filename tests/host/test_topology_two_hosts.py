@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.config.topology.model import default, to_toml
+from pytest_icbench.config.topology import default, to_toml
 from tests.host.remote_runs import Run, clean_on_both
 from tests.second_host import SecondHost, other, unsupported_reason
 

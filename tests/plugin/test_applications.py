@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import is_case, rig_group
+from pytest_icbench.model.case import Case, is_case, rig_group
 from pytest_icbench.model.load import Application
 
 SCENARIO = """

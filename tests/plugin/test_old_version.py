@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_icbench.host.host_facts import sha256
+from pytest_icbench.model.candidate import OldVersion, Program
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.old_version import OldVersion, Program
 from pytest_icbench.model.verdict import EXIT_STATUS
 from tests.baselines import keep_sessions, measured, scaled
 from tests.measurements import measurement, side_by_side

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.config.topology import loads
 from pytest_icbench.driver.switch.sriov import Sriov, is_idle
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.host_session import RUN_DIR, HostSession, SessionOptions

@@ -16,7 +16,7 @@ from pytest_icbench.driver.node.registry import NODE_KINDS
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.model.attach_target import ATTACH
+from pytest_icbench.model.endpoint import ATTACH
 from tests.plugin.conftest import LOAD
 from tests.second_host import THERE_NIC, SecondHost, under_a_name
 

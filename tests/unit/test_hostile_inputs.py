@@ -16,18 +16,18 @@ from tempfile import TemporaryDirectory, mkdtemp
 import pytest
 
 from pytest_icbench.config import options, rates, values
+from pytest_icbench.config import topology as reading
 from pytest_icbench.config.axis import Row, rows
 from pytest_icbench.config.option_table import Options
 from pytest_icbench.config.switches import check_config
-from pytest_icbench.config.topology import reading
 from pytest_icbench.driver.application.protocol import ProofFailed
 from pytest_icbench.driver.workload.output import parse_line, parse_request_summary
-from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model import toml
 from pytest_icbench.model.codec import encode
+from pytest_icbench.model.text_files import TomlFile, parse_toml, read_toml
 from pytest_icbench.report.trends import trends
 from pytest_icbench.store import history_file, thresholds
+from pytest_icbench.testbed.exchange import PcapFollower, pcap_bytes
 from tests.hostile import mutated_data, mutated_text, refusals
 from tests.unit.driver.test_applications import OUTPUTS, read_output
 from tests.unit.driver.test_open_loop import summary
@@ -191,7 +191,7 @@ def read_trace(chance: random.Random) -> None:
 
 def read_config(chance: random.Random) -> None:
     text = mutated_text(CONFIG, chance)
-    check_config(toml.TomlFile(Path("c.toml"), text, toml.parse(text, "c.toml")), "ovs", KINDS)  # type: ignore[arg-type]
+    check_config(TomlFile(Path("c.toml"), text, parse_toml(text, "c.toml")), "ovs", KINDS)  # type: ignore[arg-type]
 
 
 def read_option(chance: random.Random) -> None:
@@ -238,7 +238,7 @@ def read_file(chance: random.Random) -> None:
     with TemporaryDirectory(prefix="hostile-") as top:
         path = Path(top, "t.toml")
         path.write_bytes(chance.choice((b"", b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")) + data)
-        toml.read(path)
+        read_toml(path)
 
 
 def read_history(chance: random.Random) -> None:

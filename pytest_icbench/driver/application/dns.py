@@ -8,15 +8,7 @@ import struct
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import (
-    Application,
-    ProcessSpec,
-    Program,
-    SendRequest,
-    count,
-    number,
-    unreadable,
-)
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count, number
 from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures
 from pytest_icbench.model.rig import FILES, Question
 
@@ -86,7 +78,7 @@ class Dns(Application):
         seconds = re.search(r"Run time \(s\): +(\d+\.\d+)", output)
         times = re.search(r"Average Latency \(s\): +(\d+\.\d+) \(min \d+\.\d+, max (\d+\.\d+)\)", output)
         if not (sent and completed and codes and seconds and times) or not float(seconds[1]):
-            raise unreadable(self.client, "line 'Queries completed', or its time,", output)
+            raise self.client.unreadable("line 'Queries completed', or its time,", output)
         right = re.search(r"NOERROR (\d+)", codes[1])
         good = count(right[1], "answers without an error", self.client) if right else 0
         return ClientFigures(

@@ -5,15 +5,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.application.protocol import (
-    Application,
-    ProcessSpec,
-    Program,
-    ProofFailed,
-    count,
-    number,
-    unreadable,
-)
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, ProofFailed, count, number
 from pytest_icbench.model.application import Bounds, ClientFigures, Unit
 from pytest_icbench.model.codec import DamagedData, from_json
 
@@ -72,7 +64,7 @@ class Iperf3(Application):
     def _of(sums: Any, key: str, output: str) -> float:
         value = sums.get(key) if isinstance(sums, dict) else None
         if value is None:
-            raise unreadable(_PROGRAM, f"{key} received", output)
+            raise _PROGRAM.unreadable(f"{key} received", output)
         return number(value, f"{key} received", _PROGRAM)
 
     @staticmethod
@@ -80,10 +72,10 @@ class Iperf3(Application):
         try:
             data = from_json(output, _PROGRAM.name)
         except DamagedData:
-            raise unreadable(_PROGRAM, "JSON", output) from None
+            raise _PROGRAM.unreadable("JSON", output) from None
         if isinstance(data, dict) and data.get("error"):
             raise ProofFailed(f"iperf3 ended with an error: {' '.join(str(data['error'])[:120].split())}")
         end = data.get("end") if isinstance(data, dict) else None
         if not isinstance(end, dict) or not end:
-            raise unreadable(_PROGRAM, "'end'", output)
+            raise _PROGRAM.unreadable("'end'", output)
         return end

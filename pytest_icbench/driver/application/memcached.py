@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.rig import Question
 
@@ -56,11 +56,11 @@ class Memcached(Application):
         totals = {name: re.search(rf"^{name}: (\d+)", output, re.MULTILINE) for name in _TOTALS}
         end = re.search(r"^Run time: (\S+?)s Ops: (\d+) TPS: (\d+)", output, re.MULTILINE)
         if end is None or None in totals.values():
-            raise unreadable(self.client, "line 'Run time'", output)
+            raise self.client.unreadable("line 'Run time'", output)
         counts = {name: count(match[1], name, self.client) for name, match in totals.items() if match is not None}
         asked, rate = counts["cmd_get"] + counts["cmd_set"], count(end[3], "rate", self.client)
         if not rate:
-            raise unreadable(self.client, "rate above 0", output)
+            raise self.client.unreadable("rate above 0", output)
         errors = counts["get_misses"] + counts["verify_misses"] + counts["verify_failed"]
         # It prints the time with one decimal, and a rate that is computed from the exact time.
         return ClientFigures(operations=asked, seconds=count(end[2], "operations", self.client) / rate, errors=errors)

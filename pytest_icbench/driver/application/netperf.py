@@ -10,14 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import (
-    Application,
-    ProcessSpec,
-    Program,
-    SendRequest,
-    number,
-    unreadable,
-)
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, number
 from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures, Unit
 
 _REMEDY = "apt install netperf (Debian 12 has it in non-free)"
@@ -61,10 +54,10 @@ class _Omni(Application):
         values = {key: float(text) for key, text in _LINE.findall(output)}
         for key in self.keys:
             if key not in values:
-                raise unreadable(_NETPERF, key, output)
+                raise _NETPERF.unreadable(key, output)
             number(max(values[key], 0.0) if key == _RETRANSMITS else values[key], key, _NETPERF)  # -1: no connection
         if _KILOBITS not in output.splitlines():
-            raise unreadable(_NETPERF, _KILOBITS, output)
+            raise _NETPERF.unreadable(_KILOBITS, output)
         return values
 
 

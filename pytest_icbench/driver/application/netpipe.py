@@ -6,15 +6,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import (
-    Application,
-    ProcessSpec,
-    Program,
-    SendRequest,
-    count,
-    number,
-    unreadable,
-)
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count, number
 from pytest_icbench.model.application import Bounds, ClientFigures
 
 _PACKAGE = "netpipe-tcp"
@@ -62,7 +54,7 @@ class NetPipe(Application):
         if line is not None and count(line[1], "size", self.client) == size:
             half_us = number(line[3], "time", self.client)
         if line is None or not half_us:
-            raise unreadable(self.client, f"line of {size} bytes with its time", output)
+            raise self.client.unreadable(f"line of {size} bytes with its time", output)
         round_trip_ns = 2e3 * half_us  # it prints half of it
         round_trips = _TRIALS * count(line[2], "times", self.client)
         return ClientFigures(round_trips, round_trips * round_trip_ns / 1e9, mean_ns=round_trip_ns)

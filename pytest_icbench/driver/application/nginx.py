@@ -15,7 +15,6 @@ from pytest_icbench.driver.application.protocol import (
     SendRequest,
     count,
     number,
-    unreadable,
 )
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.codec import DamagedData, from_json
@@ -141,7 +140,7 @@ class Nginx(_Http):
                 max_ns=values["max"] * 1e3,
             )
         except (DamagedData, KeyError):
-            raise unreadable(self.client, "line of figures", output) from None
+            raise self.client.unreadable("line of figures", output) from None
 
 
 class Tls(_Http):
@@ -177,10 +176,10 @@ class Tls(_Http):
         for name, pattern in wanted.items():
             match = re.search(pattern, output, re.MULTILINE)
             if match is None:
-                raise unreadable(self.client, f"line for {name}", output)
+                raise self.client.unreadable(f"line for {name}", output)
             values[name] = number(match[1], name, self.client)
         if not values["rate"]:
-            raise unreadable(self.client, "rate above 0", output)
+            raise self.client.unreadable("rate above 0", output)
         wrong = values["complete"] if values["bytes"] != len(self._body) else values["failed"]
         shares = {
             share: match

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pytest_icbench.driver.application.memcached import Memcached
 from pytest_icbench.driver.application.nginx import Nginx
-from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count, unreadable
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count
 from pytest_icbench.driver.application.redis import Redis
 from pytest_icbench.driver.workload.executable import NAME, REBUILD
 from pytest_icbench.driver.workload.output import parse_request_summary
@@ -49,7 +49,7 @@ class OpenLoop(Application):
         try:
             summary = parse_request_summary(line)
         except DamagedData:
-            raise unreadable(self.client, "summary", output) from None
+            raise self.client.unreadable("summary", output) from None
         counts, times = summary.counts, summary.rtt
         return ClientFigures(
             operations=counts.answered,

@@ -37,6 +37,12 @@ class Program:
     remedy: str = ""
     version_command: tuple[str, ...] = ()
 
+    def unreadable(self, wanted: str, output: str) -> ProofFailed:
+        """Returns the error for output in which ``wanted`` is missing."""
+        line = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
+        ending = f"; its last line is {line[:80]!r}" if line else "; it wrote nothing"
+        return ProofFailed(f"the output of {self.name} has no {wanted}{ending}")
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
@@ -124,8 +130,7 @@ class Application(ABC):
     def parse(self, output: str, operations: int) -> ClientFigures:
         """Parses the client's standard output. Raises ProofFailed if that fails.
 
-        Args:
-            operations: the number of operations that a ``counted`` client was given.
+        ``operations``: the number of operations that a ``counted`` client was given.
         """
 
     def prepare(self, ask: SendRequest) -> tuple[str, ...]:
@@ -166,8 +171,7 @@ class Application(ABC):
 def number(value: object, what: str, program: Program) -> float:
     """Returns a number of a program's output: 0, or 1e-9 to 1e18. Raises ProofFailed for anything else.
 
-    Args:
-        value: a text, or what JSON has.
+    ``value``: a text, or what JSON has.
     """
     try:
         figure = float("nan") if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
@@ -183,10 +187,3 @@ def count(value: object, what: str, program: Program) -> int:
     """Returns a whole number of a program's output, up to 10^18. Raises ProofFailed for anything else."""
     figure = number(value, what, program)
     return int(value) if isinstance(value, str) and value.isdigit() else int(figure)
-
-
-def unreadable(program: Program, wanted: str, output: str) -> ProofFailed:
-    """Returns the error for output in which ``wanted`` is missing."""
-    line = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
-    ending = f"; its last line is {line[:80]!r}" if line else "; it wrote nothing"
-    return ProofFailed(f"the output of {program.name} has no {wanted}{ending}")

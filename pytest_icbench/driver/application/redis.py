@@ -7,15 +7,7 @@ import csv
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import (
-    Application,
-    ProcessSpec,
-    Program,
-    SendRequest,
-    count,
-    number,
-    unreadable,
-)
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count, number
 from pytest_icbench.model.application import Bounds, ClientFigures
 from pytest_icbench.model.rig import FILES, Question
 
@@ -67,11 +59,11 @@ class Redis(Application):
     def parse(self, output: str, operations: int) -> ClientFigures:
         rows = list(csv.DictReader(line for line in output.splitlines() if line.startswith('"')))
         if not rows or not {"rps", *_COLUMNS} <= set(rows[0]):
-            raise unreadable(self.client, "line of figures in CSV", output)
+            raise self.client.unreadable("line of figures in CSV", output)
         row = {name: value or "" for name, value in rows[0].items() if name}
         rate = number(row["rps"], "rate", self.client)
         mean, p50, p99 = (number(row[column], column, self.client) * 1e6 for column in _COLUMNS)
         if rate <= 0:
-            raise unreadable(self.client, "rate above 0", output)
+            raise self.client.unreadable("rate above 0", output)
         # redis-benchmark reports no elapsed time and exits only after the last reply.
         return ClientFigures(operations, operations / rate, mean_ns=mean, p50_ns=p50, p99_ns=p99)

@@ -71,8 +71,7 @@ def labels(texts: Iterable[str], where: str) -> tuple[str, ...]:
 def application(label: str, versions: Mapping[str, str] | None = None) -> Application:
     """Returns the application of a case's label. Raises UsageError for an unknown one.
 
-    Args:
-        versions: known versions of its programs, by name.
+    ``versions``: known versions of its programs, by name.
     """
     load = load_of(label, _known, "app")
     return _known[load.name](load, versions)

@@ -6,15 +6,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from pytest_icbench.driver.application.protocol import (
-    Application,
-    ProcessSpec,
-    Program,
-    SendRequest,
-    count,
-    number,
-    unreadable,
-)
+from pytest_icbench.driver.application.protocol import Application, ProcessSpec, Program, SendRequest, count, number
 from pytest_icbench.model.application import Bounds, ClientFigures
 
 _SOCKPERF = Program("sockperf", "sockperf", version_pattern=r"version (\d+\.\d+)")
@@ -51,7 +43,7 @@ class Sockperf(Application):
         shares = dict(re.findall(r"percentile (\d+\.\d+) = +([\d.]+)", output))
         most = re.search(r"<MAX> observation = +([\d.]+)", output)
         if not (valid and mean and faults and most and set(_SHARES.values()) <= shares.keys()):
-            raise unreadable(self.client, "summary", output)
+            raise self.client.unreadable("summary", output)
         parts = {"mean_ns": mean[1], "max_ns": most[1], **{name: shares[share] for name, share in _SHARES.items()}}
         times = {name: number(text, f"{name[:-3]} round trip", self.client) * 1e3 for name, text in parts.items()}
         return ClientFigures(

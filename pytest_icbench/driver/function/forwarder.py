@@ -13,7 +13,7 @@ from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Pr
 from pytest_icbench.driver.switch.common.daemon import Daemon
 from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, VHOST_USER, VHOST_USER_PACKED
 from pytest_icbench.driver.switch.dpdk import dpdk_process
-from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
+from pytest_icbench.driver.switch.forward import Forwarder, mode_options
 from pytest_icbench.driver.workload.eal import eal_arguments, virtual_device
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.driver.workload.workload_version import workload_version

@@ -209,8 +209,7 @@ def nat_address(ends: Ends) -> Address:
 class RouterFunction(PartsFunction):
     """A driver whose functions route between two subnets; the same frames prove it, whatever makes it.
 
-    Attributes:
-        word: the part that selects this driver where another one has the function too (``vpp+nat``); empty: none does.
+    ``word``: the part that selects this driver where another one has the function too (``vpp+nat``); empty: none does.
     """
 
     word: ClassVar[str] = ""

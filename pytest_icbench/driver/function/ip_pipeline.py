@@ -253,10 +253,7 @@ def _translation(way: str, pool: str, mapped: Sequence[tuple[str, int, int]]) ->
 class Console:
     """The command line of a running ip_pipeline, at a TCP port of its node. One of its threads serves it.
 
-    Args:
-        netns: path of the node's network namespace.
-
-    Raises ProvisionError if it does not answer.
+    ``netns``: path of the node's network namespace. Raises ProvisionError if it does not answer.
     """
 
     def __init__(self, netns: str, daemon: Daemon) -> None:

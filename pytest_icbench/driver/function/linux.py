@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of the kernel in a node's network namespace: routing, NAT, access lists, policer, shaper."""
+"""Functions of the kernel in a node's network namespace: routing, NAT and its table, access lists, policer, shaper."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,10 +28,90 @@ from pytest_icbench.errors import NotStarted, ProvisionError, Unsupported
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.namespaces import enter_netns
-from pytest_icbench.host.net import conntrack, links
+from pytest_icbench.host.net import links
+from pytest_icbench.host.resource.hugepages import memory_kib
+from pytest_icbench.host.root import Root
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
+
+_PROC = "/proc/sys/net/netfilter/nf_conntrack_"
+#: Bytes of an entry, rounded up.
+_ENTRY_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """A namespace's connections: entries of the table, and how many were refused and evicted since it was made."""
+
+    entries: int
+    refused: int
+    evicted: int
+
+
+@contextmanager
+def _socket(netns: str) -> Iterator[Any]:
+    from pyroute2.netlink.exceptions import NetlinkError  # takes a third of a second, which only a session needs
+    from pyroute2.netlink.nfnetlink.nfctsocket import NFCTSocket
+
+    try:
+        with enter_netns(netns), NFCTSocket() as conntrack:
+            yield conntrack
+    except NetlinkError as error:
+        raise ProvisionError(f"the kernel refused a look at its connections ({error})") from None
+
+
+def count_sessions(netns: str) -> Sessions:
+    """Returns the connections of the namespace at a path. Raises ProvisionError."""
+    with _socket(netns) as conntrack:
+        by_cpu = [dict(message["attrs"]) for message in conntrack.stat()]
+        entries = sum(dict(message["attrs"]).get("CTA_STATS_GLOBAL_ENTRIES", 0) for message in conntrack.count())
+
+    def total(*names: str) -> int:
+        return sum(counts.get(f"CTA_STATS_{name}") or 0 for counts in by_cpu for name in names)
+
+    return Sessions(entries, total("DROP", "CHAIN_TOOLONG"), total("EARLY_DROP"))
+
+
+def flush_sessions(netns: str) -> None:
+    """Removes all connections of a namespace. Raises ProvisionError."""
+    with _socket(netns) as conntrack:
+        conntrack.flush()
+
+
+def explain_misfit(root: Root, size: int) -> str | None:
+    """Returns why the table of each namespace cannot have a size; None if it can. Changes nothing."""
+    if root.exists(f"{_PROC}max") and not os.access(root.path(f"{_PROC}max"), os.W_OK):
+        return "nf_conntrack_max can be set by root on the host alone, not in a container"
+    connections = root.read_int(f"{_PROC}count") or 0
+    if 2 * connections > size:
+        has = f"the host itself has {connections} connections"
+        return f"the size is for all namespaces, and {has}: take {2 * connections} or more"
+    wanted_mib, available_mib = size * _ENTRY_BYTES >> 20, memory_kib(root).get("MemAvailable", 0) >> 10
+    return f"it may take {wanted_mib} MiB, and the host has {available_mib}" if wanted_mib > available_mib else None
+
+
+def set_size(changes: Changes, size: int) -> int:
+    """Sets the maximum of connections of each namespace, which only the host can. Returns the table's buckets.
+
+    Raises ProvisionError.
+    """
+    try:
+        changes.write(f"{_PROC}max", f"{size}\n")
+    except OSError as error:
+        raise ProvisionError(f"nf_conntrack_max cannot be set ({error.strerror}): run as root on the host") from None
+    check_size(changes.root, size)
+    return changes.root.read_int(f"{_PROC}buckets") or 0
+
+
+def check_size(root: Root, size: int) -> None:
+    """Raises ProvisionError if the size has changed."""
+    now = root.read_int(f"{_PROC}max")
+    if now != size:
+        raise ProvisionError(
+            f"nf_conntrack_max is {now}, not the {size} that it was set to: do not change it during a run"
+        )
+
 
 _TOOL_S = 20.0
 #: RT_SCOPE_LINK of rtnetlink(7).
@@ -182,7 +265,7 @@ class LinuxFunction(RouterFunction):
         parts = self.parse_own(function)
         versions = [f"Linux {session.root.read('/proc/sys/kernel/osrelease') or ''}".strip()]
         needed = ["nft"] if parts.stateful or parts.listed or parts.police_pps else []
-        if parts.sessions and (misfit := conntrack.explain_misfit(session.root, parts.sessions)) is not None:
+        if parts.sessions and (misfit := explain_misfit(session.root, parts.sessions)) is not None:
             raise Unsupported(f"the function '{function}' cannot have a table of {parts.sessions} sessions: {misfit}")
         for program in (*needed, *(["tc"] if parts.shape_bits else [])):
             try:
@@ -212,7 +295,7 @@ class LinuxFunction(RouterFunction):
         config: dict[str, Any] = {"nft": rules + counting, "tc": [" ".join(arguments) for arguments in commands]}
         if parts.sessions:
             self._host = Changes(session)
-            buckets = conntrack.set_size(self._host, parts.sessions)
+            buckets = set_size(self._host, parts.sessions)
             config |= {"nf_conntrack_max": parts.sessions, "nf_conntrack_buckets": buckets}
         self._facts = FunctionFacts(self.name, self.probe(session, spec.function).version, config)
 
@@ -227,11 +310,11 @@ class LinuxFunction(RouterFunction):
             if not links.exists(interface, self._netns):
                 raise ProvisionError(f"{spec.label}: its link {interface} is gone: it was removed")
         if self._host is not None:
-            conntrack.check_size(self._host.root, self._parts.sessions)
+            check_size(self._host.root, self._parts.sessions)
 
     def forget(self) -> None:
         if self._parts.stateful:
-            conntrack.flush_sessions(self._netns)
+            flush_sessions(self._netns)
 
     def counters(self) -> FunctionCounters:
         """Returns the frames on its links and the drops of its rules and its shaper."""
@@ -263,7 +346,7 @@ class LinuxFunction(RouterFunction):
         """Returns the counters of its connection table; none without sessions."""
         if not self._parts.stateful:
             return {}
-        seen = conntrack.count_sessions(self._netns)
+        seen = count_sessions(self._netns)
         return {"sessions": seen.entries, "table_full": seen.refused, "evicted": seen.evicted}
 
     def stop(self) -> None:

@@ -152,8 +152,7 @@ def _carries_udp(data: bytes) -> bool:
 def pass_both_ways(ends: Ends, change: Callable[[bytes], bytes], says: str) -> tuple[list[Probe], list[Probe]]:
     """Returns the proof that frames pass in both directions, changed by ``change``.
 
-    Args:
-        says: what happens to a frame, as the end of the sentence "has to pass".
+    ``says``: what happens to a frame, as the end of the sentence "has to pass".
     """
 
     def probes(forth: bool) -> list[Probe]:

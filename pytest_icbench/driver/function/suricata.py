@@ -124,8 +124,7 @@ class Program:
 def configuration(capture: Mapping[str, Any]) -> str:
     """Returns ``suricata.yaml``, as JSON, without settings of the host. Pure.
 
-    Args:
-        capture: the settings for receiving frames.
+    ``capture``: the settings for receiving frames.
     """
     nothing = dict.fromkeys(("classification-file", "reference-config-file", "threshold-file"), "/dev/null")
     settings = {
@@ -235,12 +234,7 @@ def query_socket(path: Path, command: str) -> dict[str, Any]:
 
 
 class Capture(Protocol):
-    """A way for frames to and from Suricata.
-
-    Attributes:
-        settings: its part of ``suricata.yaml``.
-        options: its options on the command line.
-    """
+    """A way for frames to and from Suricata. ``settings``: its part of ``suricata.yaml``."""
 
     settings: Mapping[str, Any]
     options: Sequence[str]
@@ -291,10 +285,8 @@ class DpdkCapture(Capture):
     """Two virtio-user ports, each polled by a worker that sleeps without frames.
 
     A worker updates its counters only when a frame arrives at least three seconds after the last update. So blocked
-    frames are those that the ports received and did not send.
-
-    Args:
-        drivers: directory of DPDK's drivers; None: DPDK's default.
+    frames are those that the ports received and did not send. ``drivers``: directory of DPDK's drivers; None: DPDK's
+    default.
     """
 
     options = ("--dpdk",)

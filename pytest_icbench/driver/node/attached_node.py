@@ -20,7 +20,7 @@ from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.journal import process_start_time
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.process import run
-from pytest_icbench.model.attach_target import AttachTarget
+from pytest_icbench.model.endpoint import AttachTarget
 
 #: The time in seconds that an inquiry may take.
 _TIMEOUT_S = 10.0

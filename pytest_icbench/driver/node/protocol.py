@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Protocol
 from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import Process
-from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.cpu_allocation import CpuAllocation
+from pytest_icbench.model.endpoint import AttachTarget
 
 
 @dataclass(frozen=True, slots=True)

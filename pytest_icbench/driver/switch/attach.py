@@ -20,8 +20,7 @@ from pytest_icbench.host.net import attached_links
 from pytest_icbench.host.net.attached_links import Interface, Reached, Way, find_barrier, find_way, interfaces
 from pytest_icbench.host.node_files import open_in_root
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.attach_target import ATTACH, AttachTarget
-from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Pci, Veth, VhostUser
+from pytest_icbench.model.endpoint import ATTACH, Address, AttachTarget, Endpoint, Memif, Pci, Veth, VhostUser
 from pytest_icbench.model.path import FramePath
 
 #: Port kinds: the natural one, those of sockets, and that of a PCI function.

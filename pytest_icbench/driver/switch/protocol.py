@@ -15,8 +15,7 @@ from typing import Any, Protocol
 from pytest_icbench.driver.node.protocol import NodeFacts
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.model.attach_target import AttachTarget
-from pytest_icbench.model.endpoint import Address, Endpoint
+from pytest_icbench.model.endpoint import Address, AttachTarget, Endpoint
 from pytest_icbench.model.path import Side
 from pytest_icbench.model.routes import Share, ip_version
 from pytest_icbench.model.switch_facts import Batches as Batches

@@ -7,7 +7,7 @@ from pytest_icbench.driver.switch.attach import AttachedPath
 from pytest_icbench.driver.switch.dpdk.basicfwd import BasicFwd
 from pytest_icbench.driver.switch.dpdk.direct import DirectLink
 from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
-from pytest_icbench.driver.switch.forwarder.forward import ForwardRawSwitch, ForwardSwitch
+from pytest_icbench.driver.switch.forward import ForwardRawSwitch, ForwardSwitch
 from pytest_icbench.driver.switch.kernel.ipvlan import Ipvlan
 from pytest_icbench.driver.switch.kernel.linux_bridge import LinuxBridge
 from pytest_icbench.driver.switch.kernel.macvlan import Macvlan

@@ -118,10 +118,8 @@ def find_vf_driver(root: Root, card: str) -> str:
 def choose_vfs(root: Root, pf: Card, count: int) -> list[int]:
     """Returns the indexes of all unused VFs; empty if the card has no VFs and they may be created.
 
-    Args:
-        count: number of ports.
-
-    Raises Unsupported if there are too few, or if creating VFs would interrupt a network of the host.
+    ``count``: number of ports. Raises Unsupported if there are too few, or if creating VFs would interrupt a network of
+    the host.
     """
     total = pci.total_vfs(root, pf.pci) or 0
     if count > total:

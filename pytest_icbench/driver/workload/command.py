@@ -48,10 +48,8 @@ class WorkloadCommand:
     """The command of one process of a launch.
 
     Attributes:
-        endpoint: the endpoint that it uses.
         peer: the address at the other end.
         api: one of ``APIS``.
-        cpu: the CPU that it runs on.
         burst: frames per burst.
         stream: number of the stream that its frames carry.
         peer_stream: number of the stream that its peer's frames carry; None: the same.

@@ -23,8 +23,7 @@ REBUILD = "install the package again (in a checkout: `make`)"
 def workload_path() -> Path:
     """Returns the program to run: ``$ICBENCH_WORKLOAD``, else the package's, else one built here or installed.
 
-    Raises:
-        WorkloadError: there is none, or it may not be executed.
+    Raises WorkloadError: there is none, or it may not be executed.
     """
     named = os.environ.get(VARIABLE)
     if named:

@@ -20,8 +20,6 @@ _SENDING = ("sender", "client", "duplex")
 
 #: A counter or a time of the workload. The bound keeps any sum a float.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-#: The number of a measured window or of the warm-up.
-_Window = Annotated[int, msgspec.Meta(ge=0, lt=65535)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +107,11 @@ class WindowRtt:
     max_ns: Count | None
 
 
-@dataclass(frozen=True, slots=True)
-class WindowLine:
+class WindowLine(msgspec.Struct, frozen=True, rename={"sent": "_sent", "received": "_received"}):
     """A window of a process. ``sent``, ``received`` and ``rtt`` are None if its role does not have them.
 
     Attributes:
+        sent, received: made of further keys of the line.
         busy_cycles, idle_cycles: of its polling loop; None if they are not counted (blocking sockets).
         gap_ns, gap_count: total excess and number of the loop's turns that took unusually long; None likewise.
         rtt_from: the first window whose answers are in a client's histograms.
@@ -121,18 +119,18 @@ class WindowLine:
     """
 
     role: Role
-    stream: int
-    window: int
-    involuntary_switches: int
-    sent: SentCounts | None
-    received: ReceivedCounts | None
-    busy_cycles: int | None = None
-    idle_cycles: int | None = None
-    gap_ns: int | None = None
-    gap_count: int | None = None
+    stream: Count
+    window: Annotated[int, msgspec.Meta(ge=0, lt=65535)]
+    involuntary_switches: Count
+    sent: SentCounts | None = None
+    received: ReceivedCounts | None = None
+    busy_cycles: Count | None = None
+    idle_cycles: Count | None = None
+    gap_ns: Count | None = None
+    gap_count: Count | None = None
     rtt: WindowRtt | None = None
-    rtt_from: int = 1
-    cpu_ns: int | None = None
+    rtt_from: Annotated[int, msgspec.Meta(ge=1, lt=65535)] = 1
+    cpu_ns: Count | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +176,6 @@ class Summary:
     """The end of a process, with its totals.
 
     Attributes:
-        reason: why it ended.
         lateness: in ns, from the due time of a burst to its departure, for a paced sender or client. With the warm-up.
         spacing_error: in ns, the difference between actual and due time between two bursts, likewise.
         rtt_from: the first window whose answers are in a client's histograms.
@@ -211,7 +208,6 @@ class RequestCounts:
         wrong: answers without the value, or with another one.
         late: datagrams that arrived when their request was no longer waited for.
         unanswered: requests that were due and have no answer.
-        cpu_ns: CPU time of the run.
     """
 
     reason: str
@@ -252,24 +248,10 @@ class _Header(msgspec.Struct):
 class _Histogram(msgspec.Struct):
     count: Count
     min: Count | None
-    mean: float | None
+    mean: Annotated[float, msgspec.Meta(ge=0)] | None
     max: Count | None
     significant_digits: Count
     counts: tuple[tuple[Count, Count], ...]
-
-
-class _WindowHead(msgspec.Struct):
-    role: Role
-    stream: Count
-    window: _Window
-    involuntary_switches: Count
-    busy_cycles: Count | None = None
-    idle_cycles: Count | None = None
-    gap_ns: Count | None = None
-    gap_count: Count | None = None
-    rtt: WindowRtt | None = None
-    rtt_from: Annotated[int, msgspec.Meta(ge=1, lt=65535)] = 1
-    cpu_ns: Count | None = None
 
 
 class _SummaryHead(msgspec.Struct):
@@ -299,13 +281,9 @@ Line = Hello | Ready | WindowLine | Summary
 
 
 def parse_line(raw: bytes | str, where: str = "workload") -> Line:
-    """Parses one line of a workload's standard output.
+    """Parses one line of a workload's standard output. ``where``: the line's origin, the first word of an error.
 
-    Args:
-        where: the line's origin, the first word of an error.
-
-    Raises:
-        DamagedData: the line does not follow docs/reference/workload.md.
+    Raises DamagedData: the line does not follow docs/reference/workload.md.
     """
     match _header(raw, where).type:
         case "hello":
@@ -363,21 +341,11 @@ def _decode(kind: type[T], raw: bytes | str, where: str) -> T:
 
 
 def _window(raw: bytes | str, where: str) -> WindowLine:
-    head = _decode(_WindowHead, raw, where)
-    return WindowLine(
-        role=head.role,
-        stream=head.stream,
-        window=head.window,
-        involuntary_switches=head.involuntary_switches,
-        sent=_decode(SentCounts, raw, where) if head.role in _SENDING else None,
-        received=_decode(ReceivedCounts, raw, where) if head.role != "sender" else None,
-        busy_cycles=head.busy_cycles,
-        idle_cycles=head.idle_cycles,
-        gap_ns=head.gap_ns,
-        gap_count=head.gap_count,
-        rtt=head.rtt,
-        rtt_from=head.rtt_from,
-        cpu_ns=head.cpu_ns,
+    line = _decode(WindowLine, raw, where)
+    return msgspec.structs.replace(
+        line,
+        sent=_decode(SentCounts, raw, where) if line.role in _SENDING else None,
+        received=_decode(ReceivedCounts, raw, where) if line.role != "sender" else None,
     )
 
 

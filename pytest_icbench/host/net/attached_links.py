@@ -101,10 +101,8 @@ class Reached:
 def find_barrier(sender: Reached, receiver: Reached, mtu: int) -> str | None:
     """Returns in one sentence what stops packets from one interface to another; None if the kernel's own packets pass.
 
-    Datagrams of the kernel are sent. The containers keep nothing of them but neighbours.
-
-    Args:
-        mtu: layer 3 MTU in bytes, which is the length of the first datagrams.
+    Datagrams of the kernel are sent. The containers keep nothing of them but neighbours. ``mtu``: layer 3 MTU in bytes,
+    which is the length of the first datagrams.
     """
     here, there = sender.name, receiver.name
     if _arrives(sender, receiver, mtu - _UDP_BYTES):

@@ -127,11 +127,7 @@ def device_map(devices: Mapping[int, int]) -> Iterator[int]:
 
 @contextmanager
 def load_program(kind: Literal["classifier", "xdp"], program: bytes, *, name: str) -> Iterator[int]:
-    """Yields the descriptor of a program.
-
-    Args:
-        program: its instructions.
-        name: the subject of error messages.
+    """Yields the descriptor of a program. ``name``: the subject of error messages.
 
     Raises ProvisionError with the verifier's last line if the kernel refuses it.
     """

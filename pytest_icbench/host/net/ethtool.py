@@ -96,8 +96,7 @@ def read_lro(name: str) -> bool | None:
 def read_feature(name: str, feature_name: str) -> bool | None:
     """Returns whether an offload is on; None if the driver lacks it.
 
-    Args:
-        feature_name: the kernel's name of the offload.
+    ``feature_name``: the kernel's name of the offload.
     """
     with suppress(OSError), _device(name) as device:
         features = device.get_features()
@@ -107,11 +106,7 @@ def read_feature(name: str, feature_name: str) -> bool | None:
 
 
 def set_feature(name: str, feature: str, on: bool) -> None:
-    """Switches an offload on or off. Raises ProvisionError if the driver lacks it or refuses.
-
-    Args:
-        feature: the kernel's name of the offload.
-    """
+    """Switches an offload on or off. Raises ProvisionError if the driver lacks it or refuses."""
     refusal = f"{name} cannot switch {feature} {'on' if on else 'off'}"
     try:
         with _device(name) as device:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernel links by netlink: veth pairs, bridges, namespaces. Calls take milliseconds. Every link is journaled.
 
-The links of a measurement carry only its frames: IPv6 and ARP are off, neighbours are permanent.
+The links of a measurement carry only its frames: IPv6 and ARP are off, neighbours are permanent. ``mtu`` is that of
+layer 3, in bytes; ``netns`` is the path of a namespace, None for this process'.
 """
 
 from __future__ import annotations
@@ -44,9 +45,7 @@ TX_QUEUE_LENGTH = 1000
 def netlink(netns: str | None = None, *, doing: str = "the request") -> Iterator[Any]:
     """Opens a netlink socket in a namespace. Errors of netlink become ProvisionErrors.
 
-    Args:
-        netns: path of the namespace; None for this process'.
-        doing: the subject of error messages.
+    ``doing``: the subject of error messages.
     """
     from pyroute2 import IPRoute  # takes a third of a second, which only a session needs
     from pyroute2.netlink.exceptions import NetlinkError
@@ -112,7 +111,6 @@ def create_pair(
     This avoids a move, which takes 20 ms an end.
 
     Args:
-        mtu: layer 3 MTU in bytes.
         txqueuelen: length of the transmit queues in frames.
         up: whether to set both ends up and wait until they transmit.
 
@@ -154,8 +152,7 @@ def _attributes(end: End, mtu: int, txqueuelen: int) -> dict[str, Any]:
 def configure(end: End, *, up: bool = True, has_mac: bool = False) -> None:
     """Makes a link an endpoint: sets its addresses and permanent neighbours, switches ARP and IPv6 off.
 
-    Args:
-        has_mac: whether its MAC address is right and stays, as an ipvlan link's must.
+    ``has_mac``: whether its MAC address is right and stays, as an ipvlan link's must.
     """
     with netlink(end.netns, doing=f"to configure {end.name} in {end.netns or 'the host'}") as route:
         _quiet(end.name)
@@ -192,8 +189,6 @@ def create_bridge(
 
     Args:
         name: a name of the session, or any name in a namespace of the session, with which the bridge ends.
-        netns: path of that namespace; None for this process'.
-        mtu: layer 3 MTU in bytes.
         grouped: whether ``remove_grouped`` removes it.
     """
     if netns is None:
@@ -269,12 +264,7 @@ def read_statistics(name: str, netns: str | None = None) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """The state of a link that every process of root can change.
-
-    Attributes:
-        up: whether it is set up.
-        mtu: its layer 3 MTU in bytes.
-    """
+    """The state of a link that every process of root can change. ``mtu``: its layer 3 MTU in bytes."""
 
     up: bool
     mtu: int
@@ -427,10 +417,7 @@ def lead_all(device: str, netns: str) -> None:
 def lead_through_router(end: End, peer: Address) -> None:
     """Makes an endpoint, which is alone in its subnet, send packets for its peer to a router.
 
-    Args:
-        peer: its MAC address is the one of the router's port.
-
-    Raises ProvisionError.
+    ``peer``: its MAC address is the one of the router's port. Raises ProvisionError.
     """
     with netlink(end.netns, doing=f"the route of {end.name}") as route:
         index = link_index(route, end.name)

@@ -147,10 +147,8 @@ class State:
 def check(name: str, *, client: str = "") -> None:
     """Checks that a NIC can be taken. Changes nothing.
 
-    Args:
-        client: address of this host in an ssh connection to another one; empty for none.
-
-    Raises Unsupported if there is none of that name, or the host needs it.
+    ``client``: address of this host in an ssh connection to another one; empty for none. Raises Unsupported if there is
+    none of that name, or the host needs it.
     """
     try:
         with netlink(doing=f"the state of {name}") as route:
@@ -225,10 +223,7 @@ def _sysctl(name: str) -> str | None:
 def remember(changes: Changes, name: str, pci: str) -> None:
     """Records an interface's state, to be restored once its function is back from another driver. Sets it down.
 
-    Args:
-        pci: address of its PCI function.
-
-    Raises ProvisionError if it is in use.
+    ``pci``: address of its PCI function. Raises ProvisionError if it is in use.
     """
     try:
         check(name)
@@ -248,7 +243,6 @@ class Stay:
         name: its name there.
         mtu: layer 3 MTU in bytes.
         promiscuous: whether it receives frames to any address.
-        up: whether to set it up.
         single_queue: whether all frames arrive in its first queue, the only one that AF_XDP uses.
     """
 

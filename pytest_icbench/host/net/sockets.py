@@ -24,11 +24,7 @@ _LISTENS = {"tcp": "0A", "udp": "07"}
 
 
 def is_listening(pid: int, where: str) -> bool:
-    """Whether a socket listens in a process' network namespace.
-
-    Args:
-        where: protocol and port: ``tcp:6379``.
-    """
+    """Whether a socket listens in a process' network namespace. ``where``: protocol and port: ``tcp:6379``."""
     protocol, _, port = where.partition(":")
     for table in (protocol, f"{protocol}6"):
         with suppress(OSError, ValueError, IndexError):
@@ -53,10 +49,7 @@ def interface_counters(pid: int) -> tuple[int, int, int, int]:
 
 
 def ask(netns: str, address: str, question: Question) -> str:
-    """Sends a question to a server and returns the answer.
-
-    Args:
-        netns: path of the network namespace in which it starts.
+    """Sends a question to a server and returns the answer. ``netns``: path of the network namespace in which it starts.
 
     Raises WorkloadError if there is no connection, or no whole answer in time.
     """
@@ -103,10 +96,7 @@ _AGAIN_S = 0.1
 
 
 class Echo:
-    """A socket that asks from one network namespace. A context manager.
-
-    Args:
-        netns: path of the namespace.
+    """A socket that asks from one network namespace. A context manager. ``netns``: path of the namespace.
 
     Raises ProvisionError.
     """

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel links on top of others (macvlan, ipvlan, vxlan) and netkit pairs. They end with their namespaces."""
+"""Kernel links on top of others (macvlan, ipvlan, vxlan) and netkit pairs. They end with their namespaces.
+
+``mtu`` is that of layer 3, in bytes.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,7 @@ _IPVLAN_MODES = {"l2": 0, "l3": 1}
 def create_macvlan(lower: str, netns: str, end: End, *, mode: str, mtu: int) -> None:
     """Creates a macvlan link at ``end``, configured as an endpoint, upon the link ``lower`` of ``netns``.
 
-    Args:
-        mode: ``bridge`` or ``vepa``.
-        mtu: layer 3 MTU in bytes.
-
-    Raises ProvisionError.
+    ``mode``: ``bridge`` or ``vepa``. Raises ProvisionError.
     """
     assert end.netns is not None
     assert end.address is not None
@@ -56,11 +55,8 @@ def create_macvtap(lower: str, netns: str, end: End, *, mac: str, mode: str, mtu
     Args:
         mac: of the program that opens its character device.
         mode: ``bridge`` or ``vepa``.
-        mtu: layer 3 MTU in bytes.
 
-    Returns:
-        The device, which is named by the link's index. So the index is one that no link of another namespace has.
-
+    Returns the device, which is named by the link's index. So the index is one that no link of another namespace has.
     Raises ProvisionError.
     """
     index = next(one for one in iter(lambda: _TAP_INDEXES + randrange(_TAP_INDEXES), 0) if not _device(one).exists())
@@ -96,7 +92,6 @@ def create_ipvlan(lower: str, netns: str, end: End, *, mode: str, mtu: int) -> N
     Args:
         end: its MAC address is ``lower``'s, as for all ipvlan links on ``lower``.
         mode: ``l2`` or ``l3``.
-        mtu: layer 3 MTU in bytes.
 
     Raises ProvisionError.
     """
@@ -163,9 +158,6 @@ def _register_netkit() -> None:
 
 def create_netkit(a: End, b: End, *, mtu: int) -> None:
     """Creates a netkit pair of mode L2, each end in its namespace and configured as an endpoint.
-
-    Args:
-        mtu: layer 3 MTU in bytes.
 
     Raises ProvisionError.
     """

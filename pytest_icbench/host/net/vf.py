@@ -35,7 +35,6 @@ class Settings:
     """The settings of a VF in its PF's driver. None stands for a setting that the driver lacks.
 
     Attributes:
-        mac: the VF's address.
         spoofcheck: whether frames from another address are dropped.
         trust: whether the VF may change its address and be promiscuous.
         link_state: 0 follows the PF's link, 1 is up, 2 is down.

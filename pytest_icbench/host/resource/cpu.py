@@ -18,14 +18,11 @@ class Cpu:
     """A logical CPU.
 
     Attributes:
-        id: its number.
         core: physical core within its socket; CPUs with the same socket and core are siblings (SMT).
         socket: physical package.
-        node: NUMA node.
         siblings: logical CPUs of its physical core, itself included.
         isolated: whether it was taken from the scheduler's balancing at boot (isolcpus).
         nohz_full: whether it has no timer tick while one task runs.
-        online: whether it is running.
         allowed: whether this process may use it (affinity and cpuset).
         l3: the first CPU that shares its L3 cache; None if unknown.
         kind: 0 for the fastest kind of cores of the host, 1 for the next.

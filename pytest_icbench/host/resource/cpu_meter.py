@@ -66,11 +66,8 @@ def parse_answer(answer: str, pairs: Sequence[CpuPair]) -> tuple[CpuState, str |
 class CpuMeter:
     """Reads the state of CPUs. Its process starts with the first question; it runs on the CPUs that it measures.
 
-    Args:
-        log: file for its standard error.
-
-    Attributes:
-        fault: why the newest reading has no figures, in one sentence; None if it has.
+    ``log``: file for its standard error. ``fault``: why the newest reading has no figures, in one sentence; None if it
+    has.
     """
 
     def __init__(self, spawner: Spawner, log: Path) -> None:
@@ -82,8 +79,7 @@ class CpuMeter:
     def read(self, program: Path, pairs: Sequence[CpuPair]) -> CpuState:
         """Returns the state of the CPUs of these pairs; without figures if they cannot be had. Never raises.
 
-        Args:
-            program: the workload.
+        ``program``: the workload.
         """
         if not pairs or self._failures >= MOST_FAILURES:
             return CpuState()

@@ -68,10 +68,6 @@ def prepare_cpus(session: Holder, cpus: Iterable[int], *, governor: bool = True,
     """Sets the governor of ``cpus`` to performance and turbo off, as far as they exist. Both are journaled.
 
     A refusal of the kernel is a warning in the result, not an error.
-
-    Args:
-        governor: whether to set the governor.
-        turbo: whether to set turbo.
     """
     root, cpus = session.root, sorted(set(cpus))
     warnings: list[str] = []

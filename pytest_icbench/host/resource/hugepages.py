@@ -241,10 +241,8 @@ def release(session: HugePageHolder, node: int, mib: int) -> None:
 def give_back(base: str, *, node: int, size_kib: int, before: int, taken: int) -> None:
     """Lowers a node's number of pages by ``taken``, but never below ``before``. Idempotent.
 
-    It waits a little for the pages of processes that are ending. The kernel frees pages still in use later.
-
-    Args:
-        base: the root of /sys, as text.
+    It waits a little for the pages of processes that are ending. The kernel frees pages still in use later. ``base``:
+    the root of /sys, as text.
     """
     root = Root(Path(base))
     if not root.exists(_directory(node, size_kib)):

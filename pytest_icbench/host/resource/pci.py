@@ -35,8 +35,7 @@ def path(pci: str, file: str = "") -> str:
 def find(root: Root, name: str) -> str | None:
     """Returns the address of a function, None if there is none.
 
-    Args:
-        name: its interface, or its address with or without the domain.
+    ``name``: its interface, or its address with or without the domain.
     """
     match = _ADDRESS.fullmatch(name)
     if match:

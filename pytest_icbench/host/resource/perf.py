@@ -51,10 +51,8 @@ def _open(event: int, bits: int, pid: int, cpu: int) -> int:
 class Counters:
     """A counter of each event for each target: a thread on any CPU, or a CPU with all that runs on it.
 
-    Args:
-        targets: pairs (pid, cpu) as perf_event_open takes them.
-
-    Raises OSError if the kernel refuses one. No counter is open then.
+    ``targets``: pairs (pid, cpu) as perf_event_open takes them. Raises OSError if the kernel refuses one. No counter is
+    open then.
     """
 
     def __init__(self, targets: Iterable[tuple[int, int]]) -> None:
@@ -157,8 +155,7 @@ def unsupported_reason() -> str | None:
 class HardwareEvents:
     """The hardware events of one launch at a time, counted from the first ``read`` for it.
 
-    Args:
-        root: where the packages report their energy.
+    ``root``: where the packages report their energy.
     """
 
     def __init__(self, root: Root) -> None:

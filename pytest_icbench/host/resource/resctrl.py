@@ -67,8 +67,7 @@ class CacheParts:
         parts: name and CPUs of each part.
         ways: number of each part's ways.
 
-    Raises:
-        ProvisionError: the kernel refuses (with its reason), or another group has one of the CPUs. Nothing is left.
+    Raises ProvisionError: the kernel refuses (with its reason), or another group has one of the CPUs. Nothing is left.
     """
 
     def __init__(self, session: Holder, parts: Mapping[str, Sequence[int]], ways: Sequence[int]) -> None:

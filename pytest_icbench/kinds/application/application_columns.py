@@ -5,19 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_icbench.display.case_names import (
-    describe_times,
-    main_unit,
-    microseconds,
-    number,
-    short,
-    three,
-    times,
-)
+from pytest_icbench.display.case_names import describe_times, main_unit, microseconds, number, short, three, times
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Kind, Ranked
 from pytest_icbench.model.figures import Application
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 
 
 def operations(result: Result) -> str:

@@ -94,18 +94,11 @@ _TICK_S = 0.25
 
 
 def run_application(
-    application: Application,
-    rig: MeasuredRig,
-    case: Case,
-    settings: Settings,
-    *,
-    index: int = 0,
-    **_others: object,
+    application: Application, rig: MeasuredRig, case: Case, settings: Settings, *, index: int = 0, **_others: object
 ) -> Launch:
     """Runs one launch of an application on every pair of a rig at once. No rate is reported before its end.
 
-    Args:
-        index: number of the launch in its case, from 0. Other arguments of ``run_launch`` have no effect.
+    ``index``: number of the launch in its case, from 0. Other arguments of ``run_launch`` have no effect.
 
     Raises:
         WorkloadError: a server does not listen, speaks another protocol, answers wrongly or leaves; a client fails,

@@ -37,7 +37,7 @@ from pytest_icbench.display.chart import (
 )
 from pytest_icbench.display.points import LENGTH, SIZE, best_text, dot_plot, finding, row, scaled
 from pytest_icbench.model.figures import MAXIMA, Latency
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
 
 #: The median and the tail against packet size: the median is what verdicts compare.
@@ -57,7 +57,6 @@ class _Axis:
 
     Attributes:
         id: the section, and the start of a chart's id.
-        column: its column.
         at: returns a result's value on it.
         part: the field of the traffic that it is; empty if it is none.
         series: returns the name of a result's line.
@@ -149,12 +148,7 @@ def _mean(result: Result) -> tuple[float | None, ...]:
 
 
 def one_time(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a dot plot for each traffic whose round trips were measured with one packet size and at one load.
-
-    Args:
-        results: results of all kinds.
-        order: all series of the page.
-    """
+    """Returns a dot plot for each traffic whose round trips were measured with one packet size and at one load."""
     times = of_kind(results, Latency)
     several = covered(results)
     figures = []
@@ -192,10 +186,6 @@ def delay_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
     """Returns a chart for each traffic whose round trips were measured at two loads or more.
 
     A path ends at the rate to which its loads refer, or at its greatest rate on the page.
-
-    Args:
-        results: results of all kinds.
-        order: all series of the page.
     """
     times = of_kind(results, Latency)
     carried = _carried(results)
@@ -339,12 +329,7 @@ _COLUMNS = (
 
 
 def by_percentile(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns charts of all percentiles.
-
-    Args:
-        results: results of all kinds.
-        order: all series of the page.
-    """
+    """Returns charts of all percentiles."""
     figures = []
     for index, (key, group) in enumerate(grouped(of_kind(results, Latency), traffic).items()):
         rows = [point for result in group for point in _curve_rows(result)]
@@ -472,10 +457,6 @@ def cdf_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]
     """Returns a chart for each traffic: the share of all requests that were answered within a time.
 
     Lost requests never reach it, so the curve of a path that loses some ends below 100 %.
-
-    Args:
-        results: results of all kinds.
-        order: all series of the page.
     """
     figures: list[Figure] = []
     known = [result for result in of_kind(results, Latency) if result.is_number]
@@ -555,5 +536,5 @@ def _cdf_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str
                     "tooltip": tooltips(_CDF_COLUMNS),
                 },
             }
-        ],
+        ]
     }

@@ -24,8 +24,7 @@ from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Charts, Further, Kind, Ranked
 from pytest_icbench.kinds.latency import latency_charts as charts
 from pytest_icbench.model.figures import Latency
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
 
 _PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
@@ -191,10 +190,7 @@ LATENCY = Kind(
         Charts(
             "percentiles",
             "Round trip by percentile",
-            lambda results, order: (
-                *charts.cdf_figures(results, order),
-                *charts.by_percentile(results, order),
-            ),
+            lambda results, order: (*charts.cdf_figures(results, order), *charts.by_percentile(results, order)),
         ),
     ),
 )

@@ -23,8 +23,7 @@ from pytest_icbench.stats.quantiles import Estimate, Histogram, median, merge
 def latency_figures(frames: FrameFigures, launches: Sequence[Launch], reference: Sequence[Launch]) -> Latency:
     """Returns the latency of all launches' merged histograms; without any if none was measured.
 
-    Args:
-        reference: launches of the reference link.
+    ``reference``: launches of the reference link.
     """
     latency = as_kind(Latency, frames)
     together = _merged(launches, [launch.rtt for launch in launches])

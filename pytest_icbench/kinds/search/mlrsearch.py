@@ -93,10 +93,7 @@ def find_bounds(goal: Goal, least_pps: float, greatest_pps: float, run: TrialRun
 
     A disturbance that outlasts some trials makes a good load look bad, and the search ends far too low. So a goal that
     repeats bad trials repeats those of its upper bound at the end. If most of these trials are good, the search begins
-    anew, once.
-
-    Raises:
-        UsageError: the library is missing. Errors of ``run`` pass through.
+    anew, once. Raises UsageError: the library is missing. Errors of ``run`` pass through.
     """
     check_library()
     bounds = _search(goal, least_pps, greatest_pps, run)

@@ -8,7 +8,7 @@ from pytest_icbench.display.frame_rates import CPU_LEGEND, rate_and_metric, rate
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.model.figures import Search
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 
 
 def bounds(result: Result) -> str:

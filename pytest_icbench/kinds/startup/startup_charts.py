@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, path_of, short
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips, y_axis
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import median
 
 #: The most points of a line; a point is the median of adjacent containers.
@@ -25,10 +25,6 @@ def startup_charts(results: Sequence[Result], order: Sequence[str]) -> list[Figu
     """Returns the charts of times, of memory, and of clients' first round trips; none without such results.
 
     A case in which a container did not come up has the points of the containers before it.
-
-    Args:
-        results: results of all dimensions.
-        order: all series of the page.
     """
     started = in_order((result for result in results if result.containers.startups is not None), order)
     figures = []
@@ -129,5 +125,5 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str], columns: Sequen
                     "tooltip": tooltips(columns),
                 },
             }
-        ],
+        ]
     }

@@ -10,7 +10,7 @@ from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Charts, InPart, Kind
 from pytest_icbench.kinds.startup.startup_charts import startup_charts
 from pytest_icbench.model.figures import Startup
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import median
 
 

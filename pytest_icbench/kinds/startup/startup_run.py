@@ -77,8 +77,7 @@ class Maker(Protocol):
     def create(self, number: int, *, ask: bool = True) -> Startup:
         """Creates a container by its number, from 1. Raises ProvisionError, and then keeps what was created.
 
-        Args:
-            ask: whether to wait for its first answer.
+        ``ask``: whether to wait for its first answer.
         """
 
     def pids(self) -> set[int]:
@@ -255,11 +254,7 @@ def bear(
 ) -> tuple[Startups, str | None]:
     """Creates all containers and removes them. Returns their times, and why some are missing; None if none is.
 
-    Args:
-        make: makes the maker.
-        show: called with the number of containers, twice a second.
-
-    Raises ProvisionError if not all could be removed.
+    ``show``: called with the number of containers, twice a second. Raises ProvisionError if not all could be removed.
     """
     looks = {-(-crowd.count * tenth // IDLE_SAMPLES) for tenth in range(1, IDLE_SAMPLES + 1)}
     started: list[Startup] = []

@@ -48,11 +48,7 @@ class Course:
 
 
 def summarize_startup(
-    case: Case,
-    settings: Settings,
-    startups: Startups,
-    around: Environment,
-    course: Course,
+    case: Case, settings: Settings, startups: Startups, around: Environment, course: Course
 ) -> Measurement:
     """Returns the measurement of the containers. If one did not come up, it is INVALID and has those before it."""
     failure = course.failure

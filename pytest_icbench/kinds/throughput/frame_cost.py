@@ -9,7 +9,7 @@ from pytest_icbench.display.case_names import grouped, number, of_kind, path_of,
 from pytest_icbench.display.chart import Axes, Column, Figure, interval_columns, interval_spec, with_own
 from pytest_icbench.display.points import SIZE, row
 from pytest_icbench.model.figures import Throughput
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import Estimate
 
 _CYCLES = Column("cycles", "cycles a frame")

@@ -19,7 +19,7 @@ from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Charts, Kind, Ranked
 from pytest_icbench.kinds.throughput import frame_cost as cost
 from pytest_icbench.model.figures import Throughput
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 
 #: Busy share of workers below which their rate at full use is not extrapolated.
 _LEAST_BUSY = 0.05

@@ -316,8 +316,7 @@ def measure_trains(
         repetitions: number of climbs.
         proven_pps: rate of a pair without loss, which corrects the buffer time; None if none was finished.
 
-    Raises:
-        UsageError: the sender does not count its cycles. Errors of ``measure`` pass through.
+    Raises UsageError: the sender does not count its cycles. Errors of ``measure`` pass through.
     """
     measured = measure(train_settings(settings, COARSE, COARSE_WINDOW_S, 1))
     if measured.verdict == Verdict.INVALID:
@@ -348,10 +347,6 @@ def recompute_trains(measurement: Measurement, recorded: Recorded, figures: Back
     """Returns the measurement with the trains of its windows.
 
     The rate within trains is that of the first launch, which measured the ladder and is not kept: it is copied.
-
-    Args:
-        measurement: of the recorded launches.
-        figures: the recorded trains.
     """
     launch = split_valid(recorded.launches)[0][0]
     ladder = Ladder(*(int(number) for number in str(recorded.settings.train).split(":")))

@@ -21,8 +21,7 @@ def fault(
 ) -> str | None:
     """Returns a sentence if a function let an ACL-dropped frame pass, or miscounted them.
 
-    Args:
-        read: the functions' counters before and after the launch; empty if they were not read.
+    ``read``: the functions' counters before and after the launch; empty if they were not read.
     """
     if not case.denies_flows:
         return None
@@ -58,9 +57,8 @@ def miscounted(
     them.
 
     Frames may be lost on the way to a function: of each side at most those that the function did not take in.
-
-    Args:
-        before, after: the functions' counters before and after the launch; functions that count none are not judged.
+    ``before`` and ``after``: the functions' counters before and after the launch; functions that count none are not
+    judged.
     """
     for pair in dict.fromkeys(sender.pair for sender, _ in couples):
         sent = [one.summary.sent for one, _ in couples if one.pair == pair and one.summary and one.summary.sent]

@@ -33,9 +33,8 @@ def pair_of(stream: int) -> int:
 def commands(rig: MeasuredRig, case: Case, settings: Settings, launch: int = 0) -> dict[int, WorkloadCommand]:
     """Returns a command by endpoint index: senders (clients) on sides a, receivers (servers) on sides b.
 
-    Args:
-        launch: a number that differs from those of the launches shortly before. A frame of an earlier launch may still
-            wait in a switch that was off its CPU; its stream tells it apart.
+    ``launch``: a number that differs from those of the launches shortly before. A frame of an earlier launch may still
+    wait in a switch that was off its CPU; its stream tells it apart.
     """
     endpoints, placement = rig.endpoints, rig.placement
     by_index = {}

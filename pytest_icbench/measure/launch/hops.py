@@ -42,8 +42,7 @@ def accounts(
         ends: by pair, the frames that were sent and those that were received, without control frames.
         denies: whether the functions have a share of the frames from side a to deny, and count nothing else as denied.
 
-    Returns:
-        The accounts are None if a function does not distinguish control frames from data.
+    The accounts are None if a function does not distinguish control frames from data.
     """
     old = {(item.pair, item.hop): item for item in before}
     accounts: list[ChainAccount] = []
@@ -95,8 +94,7 @@ def of_launch(
         readings: before and after it; none where nobody reads them.
         couples: the leader and the follower of each pair.
 
-    Returns:
-        The accounts are None also if functions deny frames of both sides, which they count together.
+    The accounts are None also if functions deny frames of both sides, which they count together.
     """
     denies = any(sender.command.acl_drops or receiver.command.acl_drops for sender, receiver in couples)
     if not readings or (denies and case.directions > 1):

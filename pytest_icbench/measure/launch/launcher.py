@@ -39,8 +39,7 @@ from pytest_icbench.model.settings import Settings
 class Freezing:
     """The schedule of one launch; nothing happens for a load that freezes no function.
 
-    Attributes:
-        due: when the next change is due, by ``time.monotonic``; inf if none is.
+    ``due``: when the next change is due, by ``time.monotonic``; inf if none is.
     """
 
     def __init__(self, rig: MeasuredRig, case: Case, settings: Settings) -> None:

@@ -39,13 +39,9 @@ def preflight(
 ) -> tuple[str, str] | None:
     """Runs a client and a server on every pair until every client has answers; both check every byte.
 
-    Returns:
-        None if every client had answers and no frame was damaged. Else the reason and one sentence, which names the
-        direction in which nothing arrived, or next to nothing (``no-forwarding``), or the receiver of damaged frames
-        (``corrupted``).
-
-    Raises:
-        WorkloadError, ProvisionError: as in ``run_launch``.
+    Returns None if every client had answers and no frame was damaged. Else the reason and one sentence, which names the
+    direction in which nothing arrived, or next to nothing (``no-forwarding``), or the receiver of damaged frames
+    (``corrupted``). Raises WorkloadError, ProvisionError: as in ``run_launch``.
     """
     cost = 2 * case.chain * sum(terms.least_cycles for terms in rig.terms)
     rate_pps = max(LEAST_PPS, min(RATE_PPS, int(MOST_CYCLES / cost))) if cost else RATE_PPS

@@ -23,7 +23,6 @@ class ProcessOutput:
     """The output of one process, with its command.
 
     Attributes:
-        told_to_stop: whether it was told to stop early.
         windows: by number; a final line replaces a provisional one.
         exit_code: None while it runs.
     """

@@ -133,11 +133,7 @@ def endpoint_work(output: ProcessOutput, windows: Sequence[Window]) -> EndpointW
     times = [getattr(window, f"{side}_gap_s") for window in kept]
     numbers = [getattr(window, f"{side}_gaps") for window in kept]
     known = bool(kept) and None not in times and None not in numbers
-    return EndpointWork(
-        index=output.index,
-        gap_s=sum(times) if known else None,
-        gaps=sum(numbers) if known else None,
-    )
+    return EndpointWork(index=output.index, gap_s=sum(times) if known else None, gaps=sum(numbers) if known else None)
 
 
 def by_one_clock(windows: Iterable[Window], case: Case, away: Collection[int]) -> list[Window]:
@@ -215,10 +211,7 @@ def count_windows(
         values = [getattr(window, name) for window in kept]
         return None if not values or None in values else sum(values)
 
-    totals: dict[str, Any] = {
-        **{name: total(name) for name in _COUNTED},
-        **{name: total_known(name) for name in _WORK},
-    }
+    totals: dict[str, Any] = {**{name: total(name) for name in _COUNTED}, **{name: total_known(name) for name in _WORK}}
     return PairCounts(
         pair=pair,
         direction=direction,
@@ -289,10 +282,8 @@ class WindowStream:
     """Writes each window as one JSON line as soon as both ends have written theirs.
 
     A line has ``pair number start_ns duration_ns scheduled sent refused received lost``, and a client's ``rtt``.
-    ``received`` counts frames until those of the next window began to arrive: the final count can be greater.
-
-    Raises:
-        ProvisionError: the file cannot be written.
+    ``received`` counts frames until those of the next window began to arrive: the final count can be greater. Raises
+    ProvisionError: the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:

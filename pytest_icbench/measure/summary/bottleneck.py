@@ -78,8 +78,7 @@ class LoadIndicators:
     def of(cls, launches: Sequence[Launch], line_pps: float | None = None) -> LoadIndicators:
         """Returns the indicators of launches.
 
-        Args:
-            line_pps: frames of the case's size per second that the link between two hosts carries; None on one host.
+        ``line_pps``: frames of the case's size per second that the link between two hosts carries; None on one host.
         """
         scheduled = sum(launch.total("scheduled") for launch in launches)
         sent = sum(launch.total("sent") for launch in launches)

@@ -27,6 +27,10 @@ OfFrames = TypeVar("OfFrames", bound=FrameFigures)
 ARRIVED = 0.95
 #: The smallest change, as a share of the greater rate: less is in the noise of a window.
 LEAST_CHANGE = 0.05
+_COUNTERS = (
+    *("scheduled", "sent", "refused", "received", "lost", "acl_drops"),
+    *("duplicated", "reordered", "late", "foreign", "corrupted"),
+)
 
 
 def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
@@ -34,25 +38,14 @@ def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
     pps = over(launches, [launch.throughput_pps for launch in launches]) if launches else None
     effort = _Effort(launches)
     pairs = _per_pair(launches)
-    scheduled, sent, received, lost, acl_drops = (
-        _total(launches, name) for name in ("scheduled", "sent", "received", "lost", "acl_drops")
-    )
+    totals: dict[str, Any] = {name: _total(launches, name) for name in _COUNTERS}
+    scheduled, sent = totals["scheduled"], totals["sent"]
     frames = FrameFigures(
         fairness=_fairness([pair.throughput_pps for pair in pairs]),
         offered_pps=median([launch.offered_pps for launch in launches]) if launches else None,
-        scheduled=scheduled,
-        sent=sent,
-        refused=_total(launches, "refused"),
-        received=received,
-        lost=lost,
-        duplicated=_total(launches, "duplicated"),
-        reordered=_total(launches, "reordered"),
-        late=_total(launches, "late"),
-        foreign=_total(launches, "foreign"),
-        corrupted=_total(launches, "corrupted"),
-        acl_drops=acl_drops,
-        frame_loss_ratio=lost / sent if sent else None,
-        trial_loss_ratio=(scheduled - received - acl_drops) / scheduled if scheduled else None,
+        **totals,
+        frame_loss_ratio=totals["lost"] / sent if sent else None,
+        trial_loss_ratio=(scheduled - totals["received"] - totals["acl_drops"]) / scheduled if scheduled else None,
         cycles_per_packet=effort.median([launch.cycles_per_packet for launch in launches]),
         sender_cycles_per_packet=effort.cycles("sender", "sent"),
         receiver_cycles_per_packet=effort.cycles("receiver", "received"),
@@ -75,8 +68,7 @@ def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
 def with_rate(figures: OfFrames, case: Case, pps: Estimate | None, mean_bytes: float | None = None) -> OfFrames:
     """Returns the figures with those that follow from the frames per second over all pairs; None without a number.
 
-    Args:
-        mean_bytes: mean length of the frames received; None: that of the frames sent.
+    ``mean_bytes``: mean length of the frames received; None: that of the frames sent.
     """
     mean_bytes = case.traffic.mean_bytes if mean_bytes is None else mean_bytes
     return replace(
@@ -133,9 +125,7 @@ def _account(launches: Sequence[Sequence[PairCounts]]) -> dict[str, Any]:
         return [sum(getattr(counts, name) for counts in launch) for launch in launches]
 
     rates = {name: median(totals(name)) for name in ("throughput_pps", "offered_pps")}
-    return rates | {
-        name: sum(totals(name)) for name in ("scheduled", "sent", "refused", "received", "lost", "acl_drops")
-    }
+    return rates | {name: sum(totals(name)) for name in _COUNTERS[:6]}
 
 
 def _fairness(rates: Sequence[float]) -> float | None:

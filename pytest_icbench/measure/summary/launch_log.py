@@ -83,11 +83,7 @@ def over(launches: Sequence[Launch], values: Sequence[float]) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of the host.
-
-    Attributes:
-        least_ns, greatest_ns: the distances between CPUs that were read in it.
-    """
+    """A state of the host. ``least_ns`` and ``greatest_ns``: the distances between CPUs that were read in it."""
 
     least_ns: float
     greatest_ns: float

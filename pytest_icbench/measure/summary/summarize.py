@@ -12,12 +12,12 @@ from pytest_icbench.measure.launch.validity import RULES
 from pytest_icbench.measure.reference import REFERENCES
 from pytest_icbench.measure.summary.bottleneck import Bottleneck, LoadIndicators, find_bottleneck
 from pytest_icbench.measure.summary.launch_log import LaunchLog, by_round, main_figure, over, state_fields
+from pytest_icbench.model.candidate import OldVersion
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Endpoint, Tap, Veth
 from pytest_icbench.model.figures import BY_KIND, AnyFigures, kept
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.old_version import OldVersion
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.dependence import drift, find_dependence
@@ -66,8 +66,7 @@ def load_indicators(case: Case, launches: Sequence[Launch], around: Environment)
 def bottleneck_of(case: Case, indicators: LoadIndicators, around: Environment, *, maximum: bool = True) -> Bottleneck:
     """Returns what limited the rate of a case.
 
-    Args:
-        maximum: whether senders offered all they could, because the rate asked for that or for more.
+    ``maximum``: whether senders offered all they could, because the rate asked for that or for more.
     """
     return find_bottleneck(
         indicators,

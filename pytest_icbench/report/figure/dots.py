@@ -7,19 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import (
-    Traffic,
-    grouped,
-    main_figure,
-    main_unit,
-    path_of,
-    traffic,
-    value_text,
-)
+from pytest_icbench.display.case_names import Traffic, grouped, main_figure, main_unit, path_of, traffic, value_text
 from pytest_icbench.display.chart import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
 from pytest_icbench.display.points import scaled
 from pytest_icbench.kinds.registry import KINDS, kind_of
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.answer import first_traffics
 from pytest_icbench.report.overview import REFERENCES, contestants
 from pytest_icbench.report.remarks import shares_cpus
@@ -42,9 +34,7 @@ _SECTIONS = {kind.figures.DIMENSION: kind.ranked.section for kind in KINDS if ki
 def dot_charts(results: Sequence[Result], order: Sequence[str], dimension: str) -> list[Figure]:
     """Returns a chart for each of the first traffics: rates flat out, round trips, or rates of applications.
 
-    Args:
-        order: all series of the page.
-        dimension: the dimension of the results that the charts show.
+    ``dimension``: the dimension of the results that the charts show.
     """
     shown = [
         result

@@ -187,11 +187,7 @@ def _scale(changes: Sequence[Change], title: str) -> dict[str, Any]:
     ratios = [value for change in changes for value in (change.ratio, change.low, change.high) if value is not None]
     ends = [*ratios, *(value for change in changes for value in (change.limit, change.gain) if value is not None), 1.0]
     low, high = min(ends), max(ends)
-    axis = {
-        "title": title,
-        "labelExpr": RATIO_AS_CHANGE,
-        "tickCount": 5,
-    }
+    axis = {"title": title, "labelExpr": RATIO_AS_CHANGE, "tickCount": 5}
     if low > 0 and (high > _WIDE or low < 1 / _WIDE):
         scale: dict[str, Any] = {"type": "log", "nice": True, "domain": [low / 1.05, high * 1.05]}
     else:

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, main_figure, main_unit, path_of, short, traffic, value_text
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 
 #: The fewest sizes and the fewest bursts of a chart: lines show fewer of them better.
 FEWEST_SIZES, FEWEST_BURSTS = 2, 3
@@ -22,12 +22,7 @@ _RANGE = ("#dce6f0", "#08306b")
 
 
 def heat_maps(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each path and metric with several sizes and bursts.
-
-    Args:
-        results: results of both dimensions.
-        order: all series of the page.
-    """
+    """Returns a chart for each path and metric with several sizes and bursts."""
     groups = grouped(
         (result for result in results if main_figure(result) is not None and not result.rates.back_to_back),
         lambda result: (

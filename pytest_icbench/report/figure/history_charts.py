@@ -160,5 +160,5 @@ def _spec(rows: Sequence[tuple[Any, ...]], title: str) -> dict[str, Any]:
                 "mark": {"type": "text", "align": "left", "dx": 4, "baseline": "top", "color": vermilion},
                 "encoding": {"x": x, "y": {"value": 4}, "text": {"field": "change"}},
             },
-        ],
+        ]
     }

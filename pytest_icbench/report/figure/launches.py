@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, SERIES, Column, Figure
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.wording import signed_percent
 
 #: The fewest launches for which a strip is drawn.
@@ -36,12 +36,7 @@ _COLUMNS = (
 
 
 def launch_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each traffic and metric: a row a path, a dot a launch.
-
-    Args:
-        results: results of both dimensions.
-        order: all series of the page.
-    """
+    """Returns a chart for each traffic and metric: a row a path, a dot a launch."""
     groups = grouped(
         (result for result in results if not result.figures.BRACKETED and len(_values(result)) >= FEWEST),
         lambda result: (result.dimension, result.metric, traffic(result)),
@@ -133,11 +128,7 @@ def _spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[str, An
         "field": "ratio",
         "type": "quantitative",
         "scale": scale,
-        "axis": {
-            "title": "a launch over the median",
-            "labelExpr": RATIO_AS_CHANGE,
-            "tickCount": 5,
-        },
+        "axis": {"title": "a launch over the median", "labelExpr": RATIO_AS_CHANGE, "tickCount": 5},
     }
     y = {"field": "label", "type": "nominal", "sort": series, "axis": None}
     tooltip = [{"field": column.name, "title": column.title} for column in _COLUMNS if column.name != "label"]

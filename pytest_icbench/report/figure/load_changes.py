@@ -11,7 +11,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, Column, Figure, tooltips
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.report import remarks
 
@@ -31,12 +31,7 @@ _MARKS = "Dashed: the load; thin: offered; thick: received; diamonds: when a cha
 
 
 def following_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each case whose load changed, with the offered and the received load of each pair.
-
-    Args:
-        results: results of all dimensions.
-        order: all series of the page.
-    """
+    """Returns a chart for each case whose load changed, with the offered and the received load of each pair."""
     changing = in_order((result for result in results if result.frames.followed and result.is_number), order)
     return [
         Figure(

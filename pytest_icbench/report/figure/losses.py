@@ -9,7 +9,7 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.trials import LossEvent
 from pytest_icbench.wording import counted
 
@@ -28,12 +28,7 @@ _COLUMNS = (
 
 
 def loss_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each dimension and traffic of long runs: when frames were lost or refused, and how many.
-
-    Args:
-        results: results of both dimensions.
-        order: all series of the page.
-    """
+    """Returns a chart for each dimension and traffic of long runs: when frames were lost or refused, and how many."""
     long_runs = [result for result in results if result.frames.loss_event_count is not None and result.duration_s]
     figures = []
     groups = grouped(long_runs, lambda result: (result.dimension, traffic(result)))
@@ -128,5 +123,5 @@ def _spec(series: Sequence[str], length: float) -> dict[str, Any]:
                 "mark": {**label, "align": "right", "dx": -4, "limit": {"expr": "width - 110"}},
                 "encoding": {"x": {"value": "width"}, "y": y, "text": {"field": "shown"}},
             },
-        ],
+        ]
     }

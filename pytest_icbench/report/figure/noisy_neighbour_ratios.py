@@ -9,8 +9,8 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import grouped, in_order, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.noisy_neighbour import excludes_one
-from pytest_icbench.model.result import Result
 
 #: Height of a row: a line of text, and the interval below it.
 _STEP = 36
@@ -32,12 +32,7 @@ _TEXT = (
 
 
 def noisy_neighbour_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
-    """Returns a chart for each traffic that was measured with noisy neighbours.
-
-    Args:
-        results: results of all dimensions.
-        order: all series of the page.
-    """
+    """Returns a chart for each traffic that was measured with noisy neighbours."""
     affected = in_order(
         (result for result in results if result.frames.noisy_neighbour is not None and result.is_number), order
     )

@@ -14,8 +14,8 @@ from typing import Any
 from pytest_icbench.display.case_names import millions, number, value_text
 from pytest_icbench.display.chart import CASE, Column, Figure
 from pytest_icbench.kinds.registry import kind_of
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.path import FramePath
-from pytest_icbench.model.result import Result
 from pytest_icbench.report.overview import REFERENCES
 from pytest_icbench.report.remarks import shares_cpus
 

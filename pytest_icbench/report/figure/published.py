@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from pytest_icbench.model.case import CANDIDATE_KEY, MODE_KEY
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 
 #: The remark on every published value.
 OTHER_HARDWARE = "other hardware"
@@ -85,12 +85,7 @@ def stated(result: Result) -> list[Stated]:
             source = entry["row"][0]
             data = _data()
             published.append(
-                Stated(
-                    entry["row"],
-                    float(entry["value"]),
-                    data["sources"][source],
-                    data["hardware"][source],
-                )
+                Stated(entry["row"], float(entry["value"]), data["sources"][source], data["hardware"][source])
             )
     return published
 

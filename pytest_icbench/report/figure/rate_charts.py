@@ -10,18 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display.case_names import (
-    METRIC_NAMES,
-    grouped,
-    maxima,
-    number,
-    path_of,
-    traffic,
-    without_rate,
-)
+from pytest_icbench.display.case_names import METRIC_NAMES, grouped, maxima, number, path_of, traffic, without_rate
 from pytest_icbench.display.chart import MEASURED, Axes, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.display.points import OFFERED, SIZE, best_text, by_series, dot_plot, finding, row, scaled
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.trials import SweepPoint
 from pytest_icbench.report.figure.published import stated
 
@@ -191,9 +183,7 @@ def _several_loads(rows: Sequence[tuple[Any, ...]]) -> bool:
 def one_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns a dot plot for each traffic whose maximum was measured with one packet size.
 
-    Args:
-        results: results of throughput.
-        order: all series of the page.
+    ``results``: results of throughput.
     """
     figures = []
     groups = grouped(maxima(results), lambda result: (result.metric, traffic(result)._replace(packet_size=0)))
@@ -211,9 +201,7 @@ def one_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
 def one_load(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns a dot plot for each traffic that several paths were offered at one rate, such as table 5.2 of A1.
 
-    Args:
-        results: results of throughput.
-        order: all series of the page.
+    ``results``: results of throughput.
     """
     fixed = [result for result in results if result.metric == "fixed" and result.frames.loss_event_count is None]
     figures = []

@@ -2,8 +2,8 @@
 """The charts of the page: a row for each section, and one for each chart of a single case. Pure.
 
 A new chart is a function in a new module, and a row here. A section's function takes the page's ``Content`` and returns
-its charts in order, none if there is nothing to draw. A case's function takes one result and returns its
-chart or None. Charts of cases may repeat their specification: the page keeps equal ones once.
+its charts in order, none if there is nothing to draw; ``order`` is all series of the page. A case's function takes one
+result and returns its chart or None. Charts of cases may repeat their specification: the page keeps equal ones once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pytest_icbench.display.chart import Figure
 from pytest_icbench.kinds.kind import Charts, Place, Ranked
 from pytest_icbench.kinds.registry import KINDS
 from pytest_icbench.model.figures import Search, Throughput
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.figure import dots, heatmap, launches, losses, rate_charts, scaling, shares
 from pytest_icbench.report.figure.forest import forest_figures
 from pytest_icbench.report.figure.load_changes import following_figures
@@ -60,8 +60,6 @@ class Section(NamedTuple):
 
     Attributes:
         name: the ``kind`` of its charts, and its anchor on the page.
-        heading: its heading.
-        charts: the function that makes its charts.
         place: where it stands. Within a place sections keep the order of the table.
     """
 
@@ -120,10 +118,7 @@ SECTIONS = (
     Section(
         "shares",
         "Parts of a CPU",
-        lambda page: (
-            *shares.share_figures(page.rates, page.order),
-            *shares.totals_by_number(page.rates, page.order),
-        ),
+        lambda page: (*shares.share_figures(page.rates, page.order), *shares.totals_by_number(page.rates, page.order)),
     ),
     Section("chains", "Chains: rate against length", lambda page: scaling.rates_by_length(page.rates, page.order)),
     *(_charts(charts) for kind in KINDS for charts in kind.charts),

@@ -21,7 +21,7 @@ from pytest_icbench.display.case_names import (
 )
 from pytest_icbench.display.chart import Axes, Column, Figure, with_own
 from pytest_icbench.display.points import LENGTH, SIZE, row
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.figure.rate_charts import PAIRS, Heading, Wording, published_rows, rate_chart
 from pytest_icbench.stats.quantiles import Estimate
 
@@ -54,8 +54,7 @@ def single_bests(
 ) -> dict[str, tuple[Any, ...]] | None:
     """Returns the row of each function's best path with one function; None unless each function has one.
 
-    Args:
-        function_of: the function of each case.
+    ``function_of``: the function of each case.
     """
     bests: dict[str, tuple[Any, ...]] = {}
     for function, of_one in grouped(rows, lambda row: function_of.get(row[0])).items():
@@ -101,8 +100,7 @@ def _lines(
 ) -> dict[str, Any]:
     """Returns a layer of lines. Each lies on a line from 0 through its row, and begins at the row.
 
-    Args:
-        series_ends: the rows, each with the end of its line.
+    ``series_ends``: the rows, each with the end of its line.
     """
     points = []
     cap = MOST * max(float(row[3]) for row in rows)
@@ -420,11 +418,8 @@ _FLAT_OUT = "Flat out, functions that share a CPU spend it on frames that a late
 def rates_by_length(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of E7: rates against the length of a chain, one line a path and load.
 
-    A chart has both searched rates and rates flat out; the names of the lines say which.
-
-    Args:
-        results: results of throughput.
-        order: all series of the page.
+    A chart has both searched rates and rates flat out; the names of the lines say which. ``results``: results of
+    throughput.
     """
     figures = []
     chained = (result for result in results if result.point.function is not None and not result.rates.sweep)

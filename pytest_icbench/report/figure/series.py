@@ -161,7 +161,7 @@ def _windows_spec() -> dict[str, Any]:
                 "mark": {"type": "point", "shape": "M-1,-1L1,1M1,-1L-1,1", "size": 30, "color": _VERMILION},
                 "encoding": {"x": _X, "y": _Y, "tooltip": tooltip},
             },
-        ],
+        ]
     }
 
 

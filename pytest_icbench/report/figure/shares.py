@@ -22,7 +22,7 @@ from pytest_icbench.display.chart import (
     with_own,
 )
 from pytest_icbench.display.points import row, scaled
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.figure.rate_charts import Heading, rate_chart
 
 _NUMBER = Column("functions", "functions on one CPU")
@@ -39,9 +39,7 @@ _NOTE = (
 def share_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of E5: the error of the goodput against shares, and against CPU quotas, for each traffic.
 
-    Args:
-        results: results of throughput.
-        order: all series of the page.
+    ``results``: results of throughput.
     """
     figures = []
     promised = [result for result in results if result.is_number and result.point.cpu_allocations]
@@ -56,11 +54,7 @@ def share_figures(results: Sequence[Result], order: Sequence[str]) -> list[Figur
 def totals_by_number(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:
     """Returns charts of E4: the rate of all functions with equal parts of a CPU against their number.
 
-    The offered load of all functions together is the same in a chart.
-
-    Args:
-        results: results of throughput.
-        order: all series of the page.
+    The offered load of all functions together is the same in a chart. ``results``: results of throughput.
     """
     figures = []
     equal = [result for result in results if len(set(result.point.cpu_allocations)) == 1]
@@ -134,12 +128,7 @@ def _spec(
     series = sorted({row[1] for row in rows}, key=order.index)
     look = theme.series_scales(series, order)
     colour, aside = theme.encoding("color", look), {"xOffset": {"expr": offsets(series)}}
-    x = {
-        "field": part.name,
-        "type": "quantitative",
-        "scale": {"domain": [0, 100]},
-        "axis": {"title": part.title},
-    }
+    x = {"field": part.name, "type": "quantitative", "scale": {"domain": [0, 100]}, "axis": {"title": part.title}}
     y = {"field": _ERROR.name, "type": "quantitative", "axis": {"title": _ERROR.title}}
     level = {"type": "rule", "color": theme.DIM}
     return {

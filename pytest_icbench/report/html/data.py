@@ -14,7 +14,7 @@ from pytest_icbench.display.chart import LOG_RATIO, MEASURED, Figure
 from pytest_icbench.display.points import scaled
 from pytest_icbench.kinds.registry import kind_of
 from pytest_icbench.kinds.search.search_columns import bounds
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE, Verdict
 from pytest_icbench.report import host_states, remarks
 from pytest_icbench.report.columns import of_plain, shown_verdict
@@ -156,8 +156,7 @@ def _own_anchor(page: Page, place: int, result: Result) -> str:
 class Charts:
     """The charts of a page as JSON data; equal specifications are kept once.
 
-    Attributes:
-        specs: the specifications; a chart's ``spec`` is an index.
+    ``specs``: the specifications; a chart's ``spec`` is an index.
     """
 
     def __init__(self) -> None:
@@ -173,11 +172,7 @@ class Charts:
 
 
 def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]:
-    """Returns names and texts; facts without a value are left out.
-
-    Args:
-        repeat: the command that repeats the case.
-    """
+    """Returns names and texts; facts without a value are left out. ``repeat``: the command that repeats the case."""
     treatment, identity = result.treatment, result.identity
     switch: dict[str, Any] = dict(treatment.get("switch") or {})
     facts: list[tuple[str, object]] = [
@@ -207,10 +202,7 @@ def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]
         ("switch version", switch.get("version")),
         ("DPDK", treatment.get("dpdk")),
         ("kernel", treatment.get("kernel")),
-        (
-            "host",
-            _joined(result.host, identity.get("cpu_model"), identity.get("cpus") and f"{identity['cpus']} CPUs"),
-        ),
+        ("host", _joined(result.host, identity.get("cpu_model"), identity.get("cpus") and f"{identity['cpus']} CPUs")),
         ("placement", _joined(result.placement, treatment.get("cpus") and _cpus(treatment["cpus"]))),
         ("repeat with", repeat),
     ]

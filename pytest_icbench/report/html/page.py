@@ -14,7 +14,7 @@ from pathlib import Path
 from pytest_icbench.display.chart import Figure
 from pytest_icbench.display.table import In
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.columns import columns
 from pytest_icbench.report.figure.series import Windows
 from pytest_icbench.report.headline import question

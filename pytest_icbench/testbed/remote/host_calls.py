@@ -90,10 +90,7 @@ class HostCalls(Forwarding):
     def hold(self, options: SessionOptions, precedence: str) -> tuple[str, ...]:
         """Takes the host; returns a sentence for each change of dead sessions that was undone.
 
-        Args:
-            precedence: the value of ``--icbench-precedence``.
-
-        Raises what opening a HostSession raises.
+        ``precedence``: the value of ``--icbench-precedence``. Raises what opening a HostSession raises.
         """
         raise NotImplementedError
 

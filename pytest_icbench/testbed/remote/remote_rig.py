@@ -66,10 +66,8 @@ class RemoteRig(RigCalls):
 class TwoHostRig(HostPart):
     """The two rigs of one case, each with the endpoints of its host.
 
-    A launch's id joins the ids of the two hosts' launches with a plus.
-
-    Attributes:
-        away: indexes of the endpoints on the other host; once it is built.
+    A launch's id joins the ids of the two hosts' launches with a plus. ``away``: indexes of the endpoints on the other
+    host; once it is built.
     """
 
     def __init__(self, here: HostRig, there: RemoteRig, uplink_here: Uplink, uplink_there: Uplink) -> None:

@@ -37,13 +37,7 @@ from pytest_icbench.testbed.host_examination import examine
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.probe import find_refusal, probe
 from pytest_icbench.testbed.remote.connection import ALIVE, SILENCE_S
-from pytest_icbench.testbed.remote.host_calls import (
-    HOST_CALLS,
-    RIG_CALLS,
-    BuildAnswer,
-    HostCalls,
-    SwitchQuestion,
-)
+from pytest_icbench.testbed.remote.host_calls import HOST_CALLS, RIG_CALLS, BuildAnswer, HostCalls, SwitchQuestion
 from pytest_icbench.testbed.remote.uplinks import check_uplink
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 
@@ -51,8 +45,7 @@ from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 class HostEnd(HostCalls):
     """The host at this end of a connection, which answers the calls.
 
-    Args:
-        wake: descriptor that becomes readable when there is another call, which ends a poll.
+    ``wake``: descriptor that becomes readable when there is another call, which ends a poll.
     """
 
     def __init__(self, wake: int | None = None) -> None:

@@ -46,8 +46,7 @@ def find_uplinks(options: Options, switch: type[Switch]) -> Uplinks:
 def check_uplink(uplink: Uplink, client: str = "") -> None:
     """Raises Unsupported if this host cannot give the NIC away.
 
-    Args:
-        client: address by which this host holds the connection to the other one.
+    ``client``: address by which this host holds the connection to the other one.
     """
     names = [uplink.nic]
     if uplink.via == "vfio":  # as long as the kernel has it

@@ -14,7 +14,7 @@ import pytest
 
 from pytest_icbench.cli import main
 from pytest_icbench.cli.scenarios import packaged_scenarios
-from pytest_icbench.config.topology.reading import read
+from pytest_icbench.config.topology import read
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.candidate import Candidate, Replaced, candidate_key
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application
-from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.model.text_files import TomlFile
 from pytest_icbench.testbed.candidate_catalogue import Candidates
 
 SWITCHES = builtin_switches()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_icbench.config.ranges import MAX_VALUES, parse_spec, parse_words
+from pytest_icbench.config.values import MAX_VALUES, parse_spec, parse_words
 from pytest_icbench.errors import UsageError
 
 numbers = st.integers(min_value=0, max_value=10**9)

@@ -13,7 +13,7 @@ from pytest_icbench.config.switches import check_config
 from pytest_icbench.config.values import files
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.toml import TomlFile, read
+from pytest_icbench.model.text_files import TomlFile, read_toml
 
 KEYS: Any = {"a": "text", "n": "number", "list": "texts", "map": "table"}
 
@@ -34,14 +34,14 @@ def test_files_of_switches() -> None:
 def test_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:
     file = tmp_path / "ovs.toml"
     file.write_text('flows = ["actions=drop"]')
-    found = check_config(read(file, "o"), "ovs", {"flows": "texts"})
+    found = check_config(read_toml(file, "o"), "ovs", {"flows": "texts"})
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     assert found.treatment() == {"file": "ovs.toml", "sha256": digest, "content": {"flows": ["actions=drop"]}}
     file.write_text("flows = [")
     with pytest.raises(UsageError, match=r"^o: .*ovs.toml is not valid TOML"):
-        read(file, "o")
+        read_toml(file, "o")
     with pytest.raises(UsageError, match=r"^o: .*no.toml cannot be read"):
-        read(tmp_path / "no.toml", "o")
+        read_toml(tmp_path / "no.toml", "o")
 
 
 def test_values_are_of_their_kind() -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.config.topology.model import Container, default, to_toml
-from pytest_icbench.config.topology.reading import NAME_MAX, loads, read
+from pytest_icbench.config.topology import NAME_MAX, Container, default, loads, read, to_toml
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode

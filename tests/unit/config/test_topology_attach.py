@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_icbench.config.topology.model import default, to_toml
-from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.config.topology import default, loads, to_toml
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.attach_target import AttachTarget
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
-from pytest_icbench.model.endpoint import EndpointSpec
+from pytest_icbench.model.endpoint import AttachTarget, EndpointSpec
 
 GOOD = """\
 [[container]]

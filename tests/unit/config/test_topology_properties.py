@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_icbench.config.topology.model import FOLLOWERS, HOSTS, LEADERS, Container, Topology, to_toml
-from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.config.topology import FOLLOWERS, HOSTS, LEADERS, Container, Topology, loads, to_toml
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.endpoint import Address
 

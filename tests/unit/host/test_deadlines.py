@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder
+from pytest_icbench.driver.switch.forward import Forwarder
 from pytest_icbench.driver.switch.ovs.daemons import send_request
 from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
 from pytest_icbench.host import answers

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pytest_icbench.kinds.throughput import frame_cost
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result

@@ -13,7 +13,7 @@ from pytest_icbench.kinds.startup.startup_summary import Course, summarize_start
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Startup
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.startup import Idle, Retirement, Startups
 from pytest_icbench.model.verdict import Verdict

@@ -22,10 +22,9 @@ from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.side import Side
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
-from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbourUse, excludes_one
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.report.remarks import noisy_neighbour_effect as sentence
 from pytest_icbench.testbed.noisy_neighbour_load import NoisyNeighbourView
 from tests.unit.scripted_rig import EXECUTABLE, FAST, ScriptedRig

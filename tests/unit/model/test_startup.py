@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import is_case
+from pytest_icbench.model.case import Case, is_case
 from pytest_icbench.model.load import Startup
 from pytest_icbench.model.startup import MOST_CONTAINERS, MOST_EVERY_MS, Crowd
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.toml import read
+from pytest_icbench.model.text_files import read_toml
 
 
 def test_a_file_is_read_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     content = 'name = "ü"\nn = 1\n'.encode()
     path.write_bytes(content)
-    file = read(path)
+    file = read_toml(path)
     assert (file.path, file.data) == (path, {"name": "ü", "n": 1})
     assert file.text.encode() == content
     assert file.sha256 == hashlib.sha256(content).hexdigest()
@@ -37,6 +37,6 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, content: bytes | No
         path.write_bytes(content)
     for where, begin in (("", f"{tmp_path}/"), ("--icbench-x", f"--icbench-x: {tmp_path}/")):
         with pytest.raises(UsageError) as caught:
-            read(path, where)
+            read_toml(path, where)
         assert str(caught.value).startswith(begin + sentence)
         assert "\n" not in str(caught.value)

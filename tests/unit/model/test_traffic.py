@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.model import traffic_mix
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import CASE_ID, is_case
+from pytest_icbench.model.case import CASE_ID, Case, is_case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.traffic import (
     LABEL,

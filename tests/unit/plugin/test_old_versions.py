@@ -10,10 +10,9 @@ import pytest
 
 from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.host.host_facts import sha256
-from pytest_icbench.model.candidate import Replaced
+from pytest_icbench.model.candidate import OldVersion, Program, Replaced
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.old_version import OldVersion, Program
 from pytest_icbench.plugin.old_versions import explain_upgrades, find_old_version
 from pytest_icbench.store.baselines import format_baseline, parse_baseline
 from pytest_icbench.testbed.candidate_catalogue import _of_old

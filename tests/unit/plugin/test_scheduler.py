@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import is_case, rig_group
+from pytest_icbench.model.case import Case, is_case, rig_group
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate, named_rate
 from pytest_icbench.model.traffic import Traffic

@@ -104,7 +104,7 @@ from pytest_icbench.config.options import read
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.measure.launch.commands import commands
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import CASE_ID
+from pytest_icbench.model.case import CASE_ID
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.traffic import Traffic

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.config.option_table import TABLE
-from pytest_icbench.config.topology.reading import Table, loads
+from pytest_icbench.config.topology import Table, loads
 from pytest_icbench.driver.switch.registry import builtin_switches
 from tests.unit.project.test_docs import ROOT, code, first_cells
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.model.attach_target import ATTACH
+from pytest_icbench.model.endpoint import ATTACH
 
 ROOT = Path(__file__).parents[3]
 LANES = ("test", "test-all", "test-ci")

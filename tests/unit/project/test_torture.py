@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.host.process import wait_until
-from pytest_icbench.model.attach_target import ATTACH
+from pytest_icbench.model.endpoint import ATTACH
 from tests.host import snapshot
 from tests.torture import fuzz, host, kills, lives, page
 from tests.torture.fault_table import FAULTS, KINDS, SHORT

@@ -11,7 +11,7 @@ import pytest
 from pytest_icbench.display.case_names import disambiguated, path_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.figure.registry import Content, section_charts
 from tests.charts import values

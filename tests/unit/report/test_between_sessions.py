@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.model.finding import Finding
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import markdown, openmetrics
 from pytest_icbench.report.html.data import facts_of

@@ -8,8 +8,8 @@ import pytest
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.report.budget_table import budget_table
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.thresholds import BUDGETS, SPLITS, parse

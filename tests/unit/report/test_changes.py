@@ -19,8 +19,8 @@ from pytest_icbench.gate.entry import Baseline
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report import headline, overview
 from pytest_icbench.report.answer import answer

@@ -13,9 +13,9 @@ from pytest_icbench.kinds.latency.latency_charts import cdf_figures
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import LossEvent

@@ -18,7 +18,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pytest_icbench.errors import Invalid, Regression
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import EXIT_STATUS, Verdict
 from pytest_icbench.plugin.outcomes import Outcomes, classify_outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pytest_icbench.gate.baseline_comparison import compute_power_before
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.decisions import explain_powers, explain_saved, is_weak, power
 from tests.baselines import ALIKE, measured, with_sessions
 from tests.unit.gate.test_session_judgement import SPREAD_OUT, found, linked

@@ -11,8 +11,8 @@ import pytest
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.finding import Finding
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import headline, remarks

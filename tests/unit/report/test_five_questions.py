@@ -15,7 +15,7 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.html.body import body, summary
 from pytest_icbench.report.html.page import Page

@@ -11,7 +11,7 @@ import pytest
 from pytest_icbench.display.case_names import host_legend, hosts_apart
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import encode
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.report import overview
 from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.html import page as html

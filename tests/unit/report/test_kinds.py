@@ -11,7 +11,7 @@ import pytest
 from pytest_icbench.display.table import In
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Application, Frames
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.columns import columns

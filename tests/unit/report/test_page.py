@@ -15,8 +15,8 @@ from pytest_icbench.display.chart import Figure
 from pytest_icbench.kinds.latency.latency_charts import curve_of
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import BackToBack, LossEvent, SearchLog
 from pytest_icbench.plugin.repeat import repeat_command

@@ -14,8 +14,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.launch import SwitchPort
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.report.figure.path_chart import path_chart
 from pytest_icbench.report.figure.registry import case_charts
 from pytest_icbench.report.html.data import MOST_DRAWN, drawn_cases, facts_of

@@ -10,8 +10,8 @@ import pytest
 
 from pytest_icbench.model.case import AXES, Case
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.report.html.data import facts_of, page_data
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.report.markdown import summary

@@ -9,8 +9,8 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.report.answer import answer, rule_costs
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result

@@ -13,8 +13,8 @@ from pytest_icbench.display.table import In
 from pytest_icbench.model.case import APIS, Case
 from pytest_icbench.model.figures import FIGURES, types_of
 from pytest_icbench.model.load import Frames
+from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
-from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.trials import BackToBack, LossEvent
 from pytest_icbench.plugin.plan import Planned, plan_lines

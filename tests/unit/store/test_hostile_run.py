@@ -18,8 +18,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.gate.judge import Waiver
 from pytest_icbench.model.codec import from_json
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.report.terminal_table import table
 from pytest_icbench.store import baselines, transfer, waiver_file
 from pytest_icbench.store.baselines import read_source

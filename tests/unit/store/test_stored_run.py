@@ -14,8 +14,7 @@ import pytest
 
 from pytest_icbench.cli.main import main
 from pytest_icbench.measure.summary.recorded import recounted
-from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.result import Result
+from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.store.stored_run import read_run, read_with_windows
 
 RUN = Path(__file__).with_name("stored_run")

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Veth, VhostUser
@@ -19,7 +18,7 @@ from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan, Polled, node_directory
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed import exchange as module
-from pytest_icbench.testbed.exchange import Exchange, replay_commands
+from pytest_icbench.testbed.exchange import Exchange, PcapFollower, pcap_bytes, replay_commands
 
 PLACEMENT = Placement("cooperative", switch=(0,), endpoints=(1, 1, 1, 1), service=(0,), numa_node=0, yield_every=64)
 ADDRESSES = [Address.of(pair, side) for pair in (1, 2) for side in ("a", "b")]

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.config.topology.model import Topology
-from pytest_icbench.config.topology.reading import loads
+from pytest_icbench.config.topology import Topology, loads
 from pytest_icbench.driver.switch.protocol import Needs, SwitchFacts
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.workload_version import WorkloadVersion

@@ -64,11 +64,7 @@ def divide_ports(ports: int, cores: int) -> list[int]:
 
 
 class Daemon:
-    """A switch's process.
-
-    Args:
-        name: its name in messages.
-    """
+    """A switch's process. ``name``: its name in messages."""
 
     def __init__(self, name: str, process: Process) -> None:
         self.name = name
@@ -108,10 +104,8 @@ class Daemon:
     def wait_until(self, done: Callable[[], bool], *, failure: str, timeout_s: float) -> None:
         """Polls ``done`` every 5 ms.
 
-        Args:
-            failure: what the process has not done, for the message: ``has not opened its socket``.
-
-        Raises ProvisionError with the log's tail if the process dies, or after ``timeout_s`` seconds.
+        ``failure``: what the process has not done, for the message: ``has not opened its socket``. Raises
+        ProvisionError with the log's tail if the process dies, or after ``timeout_s`` seconds.
         """
         deadline = time.monotonic() + timeout_s
         while not done():

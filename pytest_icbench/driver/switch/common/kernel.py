@@ -58,9 +58,7 @@ def probe_links(*kinds: str) -> str:
     """Creates links of these kinds in a temporary network namespace; returns the kernel's release.
 
     Without root nothing is tried: a plan assumes that they exist. Raises Unsupported if the kernel lacks one.
-
-    Args:
-        kinds: kinds of links; one that needs a lower link follows ``veth``.
+    ``kinds``: kinds of links; one that needs a lower link follows ``veth``.
     """
     if os.geteuid() != 0:
         return kernel_release()
@@ -268,8 +266,7 @@ def create_links(
 def port_offloads(spec: SwitchSpec, switch: str, able: Sequence[str]) -> dict[str, str]:
     """Returns what the containers' interfaces leave to a userspace switch's port, and what not. Raises ProvisionError.
 
-    Args:
-        able: the port kinds that can have offloads.
+    ``able``: the port kinds that can have offloads.
     """
     given = ethtool.check_settings(spec.config.get(OFFLOADS, {}))
     if given and spec.port not in able:

@@ -71,10 +71,8 @@ class Router:
     def install(self, session: HostSession, add: Callable[[RouterPort, Share], None]) -> dict[str, float]:
         """Installs the table in parts and reports progress; returns how long it took, for a result's conditions.
 
-        Args:
-            add: installs routes that lead to the endpoint of a port.
-
-        Raises ProvisionError after a time that depends on the number of routes.
+        ``add``: installs routes that lead to the endpoint of a port. Raises ProvisionError after a time that depends on
+        the number of routes.
         """
         if not self.size:
             return {}

@@ -7,9 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_icbench.driver.switch.common.userspace_ports import (
-    serving_device,
-)
+from pytest_icbench.driver.switch.common.userspace_ports import serving_device
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, SwitchSpec
 from pytest_icbench.host.host_session import HostSession

@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_icbench.driver.switch.common.daemon import Daemon, check_cores, divide_ports
-from pytest_icbench.driver.switch.common.userspace_ports import (
-    MEMIF,
-    serving_device,
-)
+from pytest_icbench.driver.switch.common.userspace_ports import MEMIF, serving_device
 from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.dpdk.dpdk_process import query, telemetry_socket
 from pytest_icbench.driver.switch.protocol import Attachment, Busy, Needs, PortCounters, SwitchSpec
@@ -162,9 +159,7 @@ class TestPmd(dpdk_process.PortForwarder):
     ) -> PortCounters:
         """Returns the counters of one port.
 
-        Args:
-            index: of the endpoint.
-            not_taken: frames lost in a full ring. DPDK's ports do not count them, only the forwarding statistics do.
+        ``not_taken``: frames lost in a full ring. DPDK's ports do not count them, only the forwarding statistics do.
         """
         if stats is None or link is None:
             raise ProvisionError(

@@ -27,8 +27,7 @@ _SKB = "skb"
 def redirect_by_port(devices: int) -> bytes:
     """Returns the program ``return bpf_redirect_map(&devices, context->ingress_ifindex, 0)``.
 
-    Args:
-        devices: descriptor of the map.
+    ``devices``: descriptor of the map.
     """
     arguments = bpf.load_word(2, 1, bpf.XDP_INGRESS_IFINDEX) + bpf.load_map(1, devices) + bpf.move(3, 0)
     return arguments + bpf.call(bpf.REDIRECT_MAP) + bpf.leave()

@@ -189,12 +189,7 @@ def find_disabled_queue(text: str, queues: int = 1) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The files of an Open vSwitch.
-
-    Attributes:
-        version: of Open vSwitch.
-        dpdk: version of the DPDK in it; empty: it was built without.
-    """
+    """The files of an Open vSwitch. ``dpdk``: version of the DPDK in it; empty: it was built without."""
 
     vswitchd: Path
     ovsdb_server: Path
@@ -306,8 +301,7 @@ class OvsDaemons:
     def start_switch(self, cpus: Sequence[int] | None = None) -> None:
         """Starts the daemon with the configuration in the database. Raises ProvisionError.
 
-        Args:
-            cpus: CPUs of the threads that poll no DPDK port; None: the service CPUs.
+        ``cpus``: CPUs of the threads that poll no DPDK port; None: the service CPUs.
         """
         self._netns = links.create_netns(self._session, f"{self.spec.name}-ovs")
         argv: list[str | Path] = [

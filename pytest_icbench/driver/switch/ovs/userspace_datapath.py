@@ -10,7 +10,7 @@ DPDK nor huge pages: a PMD thread polls ``afxdp``, the daemon's main thread serv
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from pytest_icbench.driver.switch.common import kernel, userspace_ports
 from pytest_icbench.driver.switch.common.daemon import SAMPLE_S, DaemonSwitch, check_cores, share_queues
 from pytest_icbench.driver.switch.common.kernel import port_name, probe_netdev_api
 from pytest_icbench.driver.switch.common.nic_uplink import UPLINK, NicUplink
-from pytest_icbench.driver.switch.common.routing import Router
+from pytest_icbench.driver.switch.common.routing import Router, RouterPort
 from pytest_icbench.driver.switch.common.userspace_ports import (
     VHOST_USER,
     VHOST_USER_PACKED,
@@ -29,7 +29,6 @@ from pytest_icbench.driver.switch.common.userspace_ports import (
     socket_path,
 )
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S, plugin_options
-from pytest_icbench.driver.switch.ovs import router_flows
 from pytest_icbench.driver.switch.ovs.daemons import (
     OvsDaemons,
     find_disabled_queue,
@@ -49,10 +48,58 @@ from pytest_icbench.host.net import ethtool
 from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
-from pytest_icbench.model.routes import ROUTER_MODES
+from pytest_icbench.model.routes import ROUTER_MODES, Share, network
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MTU_ETHERNET_FRAME_BYTES, carries_jumbo
 from pytest_icbench.model.uplink import Uplink
+
+#: The tables after the one that counts by port.
+_ENTRANCE, _ROUTES = 1, 2
+#: Above the flows of the table, whose addresses are others.
+_HOST_PRIORITY, _ROUTE_PRIORITY = 20, 10
+#: Bytes of the daemon's memory for a route by IP version, with its flow in the datapath.
+ROUTE_BYTES = {4: 2600, 6: 2800}
+#: Flows of the datapath without routes, by default.
+_FLOW_LIMIT = 200_000
+
+
+def port_action() -> str:
+    """Returns the action of the flow that counts a port's frames."""
+    return f"resubmit(,{_ENTRANCE})"
+
+
+def port_flows(router: Router) -> list[str]:
+    """Returns the flows to each endpoint, and those that let in what is for a port's MAC address."""
+    ip, field = _words(router.version)
+    lines = []
+    for index, port in router.ports.items():
+        entrance = f"table={_ENTRANCE},priority=1,in_port={index + 1},{ip},vlan_tci=0,dl_dst={port.mac}"
+        lines.append(f"{entrance},actions=resubmit(,{_ROUTES})")
+        lines.append(f"table={_ROUTES},priority={_HOST_PRIORITY},{ip},{field}={port.end},actions={_forward(port)}")
+    return lines
+
+
+def route_flows(version: int, port: RouterPort, part: Share) -> Iterator[str]:
+    """Yields the flows of routes that lead to the endpoint of a port."""
+    ip, field = _words(version)
+    action = _forward(port)
+    for number in range(part.first, part.first + part.count):
+        target = network(version, number)
+        yield f"table={_ROUTES},priority={_ROUTE_PRIORITY},{ip},{field}={target},actions={action}"
+
+
+def flow_limit(routes: int) -> dict[str, str]:
+    """Returns the daemon's option with which its datapath has a flow for each route."""
+    return {"flow-limit": str(2 * routes)} if 2 * routes > _FLOW_LIMIT else {}
+
+
+def _words(version: int) -> tuple[str, str]:
+    return ("ip", "nw_dst") if version == 4 else ("ipv6", "ipv6_dst")
+
+
+def _forward(port: RouterPort) -> str:
+    return f"dec_ttl,mod_dl_src:{port.mac},mod_dl_dst:{port.end_mac},output:{port.attachment.index + 1}"
+
 
 #: Huge pages in MiB: without ports, for a port's buffers (about 20,000), and for those of jumbo frames. OVS gets the
 #: sum as its limit. Its default, one pool for all ports, takes up to 700 MiB, and a second at the first connection.
@@ -106,15 +153,11 @@ class OpenVSwitch(DaemonSwitch):
     learns = True
     least_ageing_s = 15.0
     modes = tuple(ROUTER_MODES)
-    route_bytes = router_flows.ROUTE_BYTES
+    route_bytes = ROUTE_BYTES
     port_frame_bytes = _FRAME_BYTES
     segments = True
     uplinks = ("kernel", "af_xdp", "vfio")
-    config_keys: ClassVar[Mapping[str, Kind]] = {
-        "other_config": "table",
-        "flows": "texts",
-        kernel.OFFLOADS: "table",
-    }
+    config_keys: ClassVar[Mapping[str, Kind]] = {"other_config": "table", "flows": "texts", kernel.OFFLOADS: "table"}
 
     @classmethod
     def port_apis(cls, port: str) -> tuple[str, ...]:
@@ -161,7 +204,7 @@ class OpenVSwitch(DaemonSwitch):
         if to_kernel and spec.uplink is None:
             config = {"pmd-cpu-mask": config["pmd-cpu-mask"]}  # without DPDK
         table = self._router_of(spec, attachments)
-        limit = {} if table is None else router_flows.flow_limit(table.size)
+        limit = {} if table is None else flow_limit(table.size)
         tso = {"userspace-tso-enable": "true"} if "true" in offloads.values() else {}
         config = {**config, **limit, **tso, **spec.config.get("other_config", {})}
         settings = [f"other_config:{key}={_quoted(value)}" for key, value in config.items()]
@@ -193,8 +236,8 @@ class OpenVSwitch(DaemonSwitch):
         def add(flows: Iterable[str]) -> None:
             self.daemons.ofctl("add-flows", _BRIDGE, "-", text="\n".join(flows), timeout_s=_FLOWS_S)
 
-        add(router_flows.port_flows(table))
-        spent = table.install(session, lambda port, part: add(router_flows.route_flows(table.version, port, part)))
+        add(port_flows(table))
+        spent = table.install(session, lambda port, part: add(route_flows(table.version, port, part)))
         config = {**self._facts.config, "router": table.facts()}
         self._facts = replace(self._facts, config=config, conditions=spent)
 
@@ -262,7 +305,7 @@ class OpenVSwitch(DaemonSwitch):
         routed = spec.mode in ROUTER_MODES
         flows = [
             f"priority=1,in_port={attachment.index + 1},actions="
-            + (router_flows.port_action() if routed else _action(attachment, attachments))
+            + (port_action() if routed else _action(attachment, attachments))
             for attachment in attachments
         ]
         if spec.uplink is not None:

@@ -224,10 +224,7 @@ def find_servers(client: VppClient, port_indexes: Sequence[int], bell: int, dead
     """Makes memifs with VPP as the client connect now, until all are or to the deadline.
 
     VPP looks for all sockets when any memif goes up, and else every three seconds. A port that went down would lose the
-    addresses that it has learned.
-
-    Args:
-        bell: index of a memif without a server, which goes up and down in their place.
+    addresses that it has learned. ``bell``: index of a memif without a server, which goes up and down in their place.
     """
     while not all(_placement(client, each) for each in port_indexes) and time.monotonic() <= deadline:
         for flags in (0, _ADMIN_UP):
@@ -319,14 +316,7 @@ def _vhost_threads(pid: int) -> Iterator[int]:
 
 
 class VppUplink:
-    """The NIC in VPP's network namespace.
-
-    Args:
-        netns: the namespace's path.
-
-    Attributes:
-        plugin: VPP's plugin that drives it.
-    """
+    """The NIC in VPP's network namespace. ``netns``: the namespace's path. ``plugin``: VPP's plugin that drives it."""
 
     def __init__(self, session: HostSession, spec: SwitchSpec, netns: str) -> None:
         assert spec.uplink is not None

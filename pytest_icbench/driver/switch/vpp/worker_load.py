@@ -28,9 +28,7 @@ _THREAD = re.compile(r"^Thread \d+ (\S+)", re.M)
 class Rounds:
     """The rounds of a worker since its start.
 
-    Attributes:
-        loops: rounds.
-        dispatches: calls of the node after its ports: in each round one per port with frames.
+    ``dispatches``: calls of the node after its ports: in each round one per port with frames.
     """
 
     loops: int

@@ -22,10 +22,9 @@ from pytest_icbench.driver.guard import make_function
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import DriverFault, Unsupported, UsageError
 from pytest_icbench.measure.reference import reference_case
-from pytest_icbench.model.case import Case
-from pytest_icbench.model.case_id import rig_group
+from pytest_icbench.model.case import Case, rig_group
 from pytest_icbench.model.endpoint import Address, VhostUser
-from pytest_icbench.model.toml import TomlFile
+from pytest_icbench.model.text_files import TomlFile
 from pytest_icbench.plugin.third_party import check_functions
 
 SWITCHES = builtin_switches()

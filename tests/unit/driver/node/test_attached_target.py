@@ -11,7 +11,7 @@ import pytest
 from pytest_icbench.driver.node import attached_node
 from pytest_icbench.driver.node.attached_node import Target, find_target
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.model.attach_target import AttachTarget
+from pytest_icbench.model.endpoint import AttachTarget
 
 
 def program(path: Path, does: str) -> None:

@@ -17,12 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_icbench.driver.switch import forward as forwarder
 from pytest_icbench.driver.switch.common import kernel
 from pytest_icbench.driver.switch.common.daemon import Daemon
-from pytest_icbench.driver.switch.forwarder import forward
-from pytest_icbench.driver.switch.forwarder import forwarder_process as forwarder
-from pytest_icbench.driver.switch.forwarder.forward import ForwardRawSwitch, ForwardSwitch
-from pytest_icbench.driver.switch.forwarder.forwarder_process import Forwarder, mode_options
+from pytest_icbench.driver.switch.forward import Forwarder, ForwardRawSwitch, ForwardSwitch, mode_options
 from pytest_icbench.driver.workload.workload_version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported, WorkloadError
 from pytest_icbench.host.net import links
@@ -139,7 +137,7 @@ def session(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
         return started[-1]
 
     monkeypatch.setattr(found.spawner, "start", start)
-    monkeypatch.setattr(forward, "workload_path", lambda: Path("/where/icbench-workload"))
+    monkeypatch.setattr(forwarder, "workload_path", lambda: Path("/where/icbench-workload"))
     yield found
     for process in started:
         process.stop(term_s=1)
@@ -184,7 +182,7 @@ def test_delays_have_room_and_jumbo_frames_too(session: Any) -> None:
 
 def test_the_raw_one_polls_in_a_namespace_of_its_own(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, ...]] = []
-    monkeypatch.setattr(forward, "workload_path", lambda: Path("/where/icbench-workload"))
+    monkeypatch.setattr(forwarder, "workload_path", lambda: Path("/where/icbench-workload"))
     monkeypatch.setattr(links, "create_netns", lambda _, suffix: f"/run/netns/{suffix}")
     monkeypatch.setattr(links, "create_pair", lambda _, a, b, *, mtu: made.append((a.netns, b.name, b.netns)))
     monkeypatch.setattr(links, "delete_netns", lambda _, path: made.append((path,)))
@@ -294,16 +292,16 @@ def test_a_wrong_mode_starts_nothing(session: Any) -> None:
 
 
 def test_a_workload_without_dpdk_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forward, "workload_version", lambda: WorkloadVersion("0.1.0", "22.11.11"))
+    monkeypatch.setattr(forwarder, "workload_version", lambda: WorkloadVersion("0.1.0", "22.11.11"))
     assert ForwardSwitch().probe(session, None).version == "0.1.0, DPDK 22.11.11"
-    monkeypatch.setattr(forward, "workload_version", lambda: WorkloadVersion("0.1.0", None))
+    monkeypatch.setattr(forwarder, "workload_version", lambda: WorkloadVersion("0.1.0", None))
     with pytest.raises(Unsupported, match="built without it: apt install libdpdk-dev"):
         ForwardSwitch().probe(session, None)
 
     def missing() -> WorkloadVersion:
         raise WorkloadError("the executable is missing")
 
-    monkeypatch.setattr(forward, "workload_version", missing)
+    monkeypatch.setattr(forwarder, "workload_version", missing)
     with pytest.raises(Unsupported, match="executable is missing"):
         ForwardSwitch().probe(session, None)
 

@@ -13,12 +13,12 @@ from pyroute2.netlink.rtnl.rtmsg import rtmsg
 
 from pytest_icbench.driver.switch.common import routing
 from pytest_icbench.driver.switch.common.routing import Router
-from pytest_icbench.driver.switch.ovs import router_flows as ovs
+from pytest_icbench.driver.switch.kernel import route as kernel
+from pytest_icbench.driver.switch.ovs import userspace_datapath as ovs
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.driver.switch.vpp import vpp_router as vpp
+from pytest_icbench.driver.switch.vpp import vpp_switch as vpp
 from pytest_icbench.driver.switch.vpp.program import Memory
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.net import route_table as kernel
 from pytest_icbench.model.routes import ROUTER_MODES, Share, network
 from tests.unit.recording_host import attachments_of, spec_of
 

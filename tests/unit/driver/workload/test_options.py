@@ -14,7 +14,7 @@ import pytest
 from pytest_icbench.config import values
 from pytest_icbench.config.axes import MAX_BURST, MAX_PAIRS
 from pytest_icbench.config.option_table import TABLE, Options
-from pytest_icbench.config.ranges import MAX_RATE_PPS
+from pytest_icbench.config.values import MAX_RATE_PPS
 from pytest_icbench.driver.workload.command import WorkloadCommand
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import UsageError

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.utils import PcapWriter, RawPcapReader
 
-from pytest_icbench.driver.workload.pcap import PcapFollower, pcap_bytes
 from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.testbed.exchange import PcapFollower, pcap_bytes
 
 frame_lists = st.lists(st.binary(min_size=14, max_size=200), max_size=6)
 

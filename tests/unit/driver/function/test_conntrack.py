@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.driver.function import linux as conntrack
 from pytest_icbench.errors import ProvisionError
-from pytest_icbench.host.net import conntrack
 from pytest_icbench.host.root import Root
 
 
