@@ -210,7 +210,14 @@ class FrameFigures(Figures):
         return metric == "frmol"
 
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:
-        return replace(self, throughput_pps=main, throughput_gbps=kept(main, gbps_per_pps))
+        effort = dict.fromkeys(
+            (
+                *("throughput_per_pair_pps", "throughput_l1_gbps", "offered_pps", "vectors_per_call", "core_imbalance"),
+                *("cycles_per_packet", "sender_cycles_per_packet", "receiver_cycles_per_packet"),
+                *("sender_busy_share", "receiver_busy_share"),
+            )
+        )
+        return replace(self, throughput_pps=main, throughput_gbps=kept(main, gbps_per_pps), **effort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +252,10 @@ class Search(FrameFigures):
     search_lower_pps: float | None = None
     search_upper_pps: float | None = None
     search: SearchLog | None = None
+
+    def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:
+        level = FrameFigures.at_level(self, main, gbps_per_pps)
+        return replace(level, search_lower_pps=None, search_upper_pps=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +335,8 @@ class Latency(FrameFigures):
         return True
 
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
-        return replace(self, rtt_p50_ns=main, rtt_p99_ns=None, throughput_gbps=None)
+        times = [item.name for item in fields(self) if item.name.startswith(("rtt_", "pdv_")) and item.default is None]
+        return replace(self, **dict.fromkeys(times) | {"rtt_p50_ns": main, "throughput_gbps": None})
 
 
 @dataclass(frozen=True, slots=True)

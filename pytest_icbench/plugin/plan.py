@@ -17,6 +17,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -28,7 +29,7 @@ from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.kinds.runs import estimate_s
 from pytest_icbench.kinds.startup.startup_run import startup_estimate_s
 from pytest_icbench.kinds.throughput.throughput_run import TRAINS_S
-from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, comparison_estimate_s, launch_estimate_s
+from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, comparison_estimate_s, foreseen, launch_estimate_s
 from pytest_icbench.measure.soak import SOAK_S, soak_estimate_s
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case
@@ -45,6 +46,10 @@ from pytest_icbench.wording import clock, counted, printable, wrapped
 
 #: The share of a budget that is kept back for retests of possible regressions, at least one, where the cases leave it.
 RETESTS = 0.2
+#: What makes fixed numbers of launches longer.
+MOVES = "the hypervisor moves this host's CPUs: about twice the launches"
+#: The fewest launches of fixed numbers for which a session watches whether the CPUs move.
+WORTH_WATCHING = 60
 #: Width of a line with a reason; a plan indents it.
 REASON_WIDTH = 92
 #: The ratio of half-width to precision that is assumed before anything was measured.
@@ -161,8 +166,11 @@ def plan(
             where = testbed.placement(benchmark.case).where
         except (Unsupported, ProvisionError) as error:
             reason, fails = str(error), not isinstance(error, Unsupported)
-        planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails, where))
+        longer = longest_s(benchmark, least_s) > least_s
+        planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails, where, longer=longer))
     lines = plan_lines(planned, testbed.policy, total_s, hosts, by_case=by_case)
+    if do_cpus_move(testbed, cases):
+        lines.append(MOVES)
     if options.compare is not None:
         baseline = load_baseline(options.baselines, options.compare)
         sentences += check_baseline(testbed, cases, Comparer(baseline, options.must_match))
@@ -180,6 +188,7 @@ class Planned:
         allotted: seconds that a budget gives it, as far as is known before anything is measured.
         fails: whether it would fail instead of being skipped: what it takes did not answer.
         where: the L3 caches and NUMA nodes of its threads, in words.
+        longer: whether it may go on until it is precise.
     """
 
     nodeid: str
@@ -188,6 +197,7 @@ class Planned:
     allotted: float | None = None
     fails: bool = False
     where: str = ""
+    longer: bool = True
 
 
 def plan_lines(
@@ -208,7 +218,7 @@ def plan_lines(
     total_s = sum(entry.seconds for entry in run)
     failing = sum(entry.fails for entry in planned)
     lines.append(
-        f"{len(run)} of {counted(len(planned), 'case')}, at least {clock(total_s)}"
+        f"{len(run)} of {counted(len(planned), 'case')}, {_bound(run)} {clock(total_s)}"
         f" (h:mm:ss or m:ss), placement {policy}; {len(planned) - len(run) - failing} would be skipped"
         + (f", {failing} would fail" if failing else "")
     )
@@ -222,6 +232,10 @@ def plan_lines(
         of = f" of each of {hosts} hosts" if hosts > 1 else ""
         lines.append(f"budget {clock(budget_s)}{of}: " + (shared if rest >= 0 else "too short, nothing would be run"))
     return lines
+
+
+def _bound(run: Sequence[Planned]) -> str:
+    return "at least" if any(entry.longer for entry in run) else "about"
 
 
 def _each(planned: Sequence[Planned]) -> list[str]:
@@ -327,6 +341,7 @@ def estimates(
         budgeted: a budget may end a case with the fewest launches that have an interval, before its precision is known.
     """
     forecast, compared = [], count_comparisons(planned)
+    moving = do_cpus_move(testbed, planned)
     previous: object = None
     searched = set[Case]()
     for benchmark in planned:
@@ -339,7 +354,9 @@ def estimates(
         if benchmark.case.candidate is not None:
             seconds = benchmark.request.comparisons * comparison_estimate_s(benchmark.settings, compared)
         else:
-            seconds = _without_search_s(testbed, benchmark, build=key != previous, soak_s=soak_s, budgeted=budgeted)
+            settings = foreseen(benchmark.settings, moving=moving)
+            build = key != previous
+            seconds = _without_search_s(testbed, benchmark, settings, build=build, soak_s=soak_s, budgeted=budgeted)
         whole = _looked_for(benchmark)
         if whole is not None and whole not in searched:  # searched for once per run
             searched.add(whole)
@@ -349,16 +366,30 @@ def estimates(
     return forecast
 
 
+def do_cpus_move(testbed: Testbed, planned: Sequence[Benchmark]) -> bool:
+    """Whether a hypervisor moves this host's CPUs, which makes fixed numbers of launches longer.
+
+    Watching them takes seconds, so a session of few such launches is not worth it.
+    """
+    fixed = [one for one in planned if one.settings.repeats and one.case.candidate is None]
+    if sum(one.settings.repeats or 0 for one in fixed) < WORTH_WATCHING:
+        return False
+    for one in fixed:
+        with suppress(Unsupported, ProvisionError):
+            return testbed.cpus_move(one.case)
+    return False
+
+
 def count_comparisons(planned: Iterable[Benchmark]) -> int:
     """Returns the number of comparisons with a base, which keep the session's error rate together."""
     return sum(benchmark.request.comparisons for benchmark in planned if benchmark.case.candidate is not None)
 
 
 def _without_search_s(
-    testbed: Testbed, benchmark: Benchmark, *, build: bool, soak_s: float | None, budgeted: bool
+    testbed: Testbed, benchmark: Benchmark, settings: Settings, *, build: bool, soak_s: float | None, budgeted: bool
 ) -> float:
     """Returns the seconds without the search for a rate that the load is a share of."""
-    settings, rate, request = benchmark.settings, benchmark.case.rate, benchmark.request
+    rate, request = benchmark.case.rate, benchmark.request
     launches = settings.min_launches + 1 if budgeted else None
     if (crowd := benchmark.case.load.crowd) is not None:
         return startup_estimate_s(crowd)

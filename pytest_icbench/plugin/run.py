@@ -39,6 +39,7 @@ from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, benchm
 from pytest_icbench.plugin.plan import (
     count_comparisons,
     count_hosts,
+    do_cpus_move,
     estimates,
     explain_missing_retests,
     is_adaptive,
@@ -101,6 +102,8 @@ class Run:
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
         #: The seconds that each case takes at least, by its place.
         self.forecast = _forecast(testbed, options, items)
+        #: Whether a hypervisor moves the CPUs, as far as that was worth a look.
+        self.moving = do_cpus_move(testbed, benchmarks(items))
         self.progress = ProgressLine(config, Schedule(self.forecast))
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}

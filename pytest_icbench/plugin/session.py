@@ -32,7 +32,9 @@ from pytest_icbench.plugin.gate_setup import check_stored
 from pytest_icbench.plugin.items import BENCHMARK, PUBLISHED, Benchmark, benchmarks, explain_unmatched, is_benchmark
 from pytest_icbench.plugin.outcomes import Outcomes, skip
 from pytest_icbench.plugin.plan import (
+    MOVES,
     count_hosts,
+    do_cpus_move,
     estimates,
     is_adaptive,
     longest_s,
@@ -369,6 +371,8 @@ def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmar
     if options.budget is not None:
         least_s = most_s = max(least_s, options.budget)
     said = f"{number} of {counted(len(planned), 'case')} can run here: {_time(least_s, most_s)}"
+    if do_cpus_move(testbed, planned):
+        said += f" ({MOVES})"
     if most_s < LONG_S:
         return said
     ways = ["fewer by -k"]

@@ -277,7 +277,7 @@ def warnings(results: Sequence[Result]) -> list[str]:
     if moved := [result for result in numbers if len(result.levels) > 1]:
         named = ", ".join(map(_label, moved[:_FEW]))
         several = f"met several states of the host: {_and_more(named, len(moved))}"
-        parts.append(f"{_cases(len(moved)).capitalize()} {several}. Values are of one state each.")
+        parts.append(f"{_cases(len(moved)).capitalize()} {several}. Each comparison is of one state.")
     return [printable(part) for part in parts]
 
 

@@ -4,26 +4,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host import host_facts
 from pytest_icbench.host.cpu_usage import NO_RUN_DELAY, CpuWatch, OwnProcesses, counts_run_delay
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import perf
+from pytest_icbench.host.resource.cpu_meter import format_question, parse_answer
 from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.launch.preflight import preflight
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Fitness, Link
+from pytest_icbench.model.placement import CpuPair, CpuState
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.stats.states import has_changed
 from pytest_icbench.testbed.case_rig import Rig
 
 #: How long the CPUs are watched, in seconds.
 SAMPLE_S = 0.5
 #: A host is quiet once it was so in this many samples in a row, each this long.
 QUIET_SAMPLES, WAIT_SAMPLE_S = 3, 1.0
+#: How long a host is watched for a change of the distance of its CPUs, and how long between two looks, in seconds.
+#: On a host that changed it 3.5 times a second, it stayed for up to 7 s.
+STATES_S, STATES_LOOK_S = 3.0, 0.1
 #: Launches of a control link.
 CONTROL_LAUNCHES = 3
 _CONTROL: dict[str, Any] = {"warmup_s": 0.15, "max_warmup_s": 0.0, "duration_s": 0.3, "drain_s": 0.2, "repeats": 1}
@@ -79,6 +87,32 @@ def wait_quiet(
         fitness = look(min(WAIT_SAMPLE_S, max(left_s, 0.05)))
         quiet = quiet + 1 if fitness.quiet else 0
     return replace(fitness, waited_s=round(time.monotonic() - began, 1))
+
+
+def read_cpu_state(pairs: Sequence[CpuPair]) -> tuple[CpuState, str | None]:
+    """Returns the state of the CPUs of these pairs, and the reason if it has no figures. Raises IcbenchError."""
+    answer = run([workload_path(), "distance"], timeout_s=10, input=format_question(pairs)).stdout
+    return parse_answer(answer, pairs)
+
+
+def see_cpus_move(pairs: Sequence[CpuPair], read: Callable[[], CpuState] | None = None) -> bool:
+    """Whether the distance of the CPUs of these pairs changes within some seconds; False if it is not known.
+
+    Args:
+        read: reads their state; by default on this host.
+    """
+    read = read or (lambda: read_cpu_state(pairs)[0])
+    began, distances = time.monotonic(), list[float]()
+    while not has_changed(distances) and time.monotonic() - began < STATES_S:
+        try:
+            state = read()
+        except IcbenchError:
+            return False
+        if state.distance_ns is None:
+            return False
+        distances.append(state.distance_ns)
+        time.sleep(STATES_LOOK_S)
+    return has_changed(distances)
 
 
 def measure_link(case: Case, rig: Rig, api: str, settings: Settings) -> Link | str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.kinds.runs import estimate_s
-from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, comparison_estimate_s
+from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, comparison_estimate_s, foreseen
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 
@@ -17,6 +17,13 @@ def test_a_fixed_number_of_launches() -> None:
     assert estimate_s(settings, reference=False) == pytest.approx(4 * launch + RIG_OVERHEAD_S)
     assert estimate_s(settings, reference=True) == pytest.approx(8 * launch + 2 * RIG_OVERHEAD_S)
     assert estimate_s(settings, reference=False, build=False) == pytest.approx(4 * launch)
+
+
+def test_a_host_whose_cpus_move_takes_about_twice_a_fixed_number() -> None:
+    """A precision is not a number: its time is what bounds it."""
+    assert foreseen(Settings(repeats=6), moving=True).repeats == 12
+    assert foreseen(Settings(repeats=6), moving=False) == Settings(repeats=6)
+    assert foreseen(Settings(), moving=True) == Settings()
 
 
 def test_rigs_that_take_turns_are_built_anew() -> None:

@@ -17,6 +17,7 @@ from pytest_icbench.report.answer import answer
 from pytest_icbench.report.headline import warnings
 from pytest_icbench.report.host_states import in_one_state, ratio_of
 from pytest_icbench.report.notes import notes
+from pytest_icbench.report.terminal_table import table
 from pytest_icbench.stats.quantiles import Estimate
 from tests.measurements import result
 
@@ -108,6 +109,47 @@ def test_a_path_that_never_met_the_state_is_not_ranked() -> None:
     assert (ranking.winner, ranking.missing) == ("basicfwd", ("ovs",))
     (sentence,) = answer(results)
     assert sentence.text.endswith(": ovs.")
+
+
+def test_tables_show_the_values_that_are_compared() -> None:
+    """Each in its own state, ovs would stand above basicfwd, which is faster in the state that both met."""
+    results = [
+        result(Case("direct"), **at(NEAR, 15e6, level(NEAR, 15e6), level(FAR, 9.8e6))),
+        result(
+            Case("ovs"), **at(NEAR, 5.1e6, level(NEAR, 5.1e6), level(FAR, 3.9e6)), cycles_per_packet=Estimate(700.0)
+        ),
+        result(Case("basicfwd"), **at(FAR, 4.2e6, launched(NEAR, 7.1e6, 7.2e6), level(FAR, 4.2e6))),
+    ]
+    shown = {line.split()[0]: line.split()[1] for line in table(results) if line and line[0] != " "}
+    assert [shown[path] for path in ("direct", "basicfwd", "ovs")] == ["9.80", "4.20", "3.90"]
+    (sentence,) = answer(overview.in_common_states(results))
+    assert sentence.text.startswith("basicfwd with 4.20 Mpps (4.12 to 4.28), 7.69 % ahead of ovs (3.47 % to 12.1 %)")
+    mapped = overview.in_common_states(results)
+    assert overview.in_common_states(mapped) == mapped
+    assert mapped[1].rates.cycles_per_packet is None  # it was counted in the other state
+
+
+def test_a_path_that_never_met_the_state_says_which_one_its_value_is_of() -> None:
+    results = [
+        result(Case("testpmd"), **at(NEAR, 9e6)),
+        result(Case("basicfwd"), **at(NEAR * 1.2, 11e6)),
+        result(Case("ovs"), **at(FAR, 6e6)),
+    ]
+    assert any(line.startswith("ovs (CPUs 330 ns apart)  6.00") for line in table(results))
+
+
+def test_a_lead_is_what_the_intervals_shown_allow() -> None:
+    """Launches of the near state would allow 26 times, and those shown, without an interval, 9.4 to 10.6 times."""
+    values = [9.0e6, 9.1e6, 9.2e6, 9.3e6, 9.4e6, 9.5e6]
+    near, far = [value / 30 for value in values], [value / 10 for value in values]
+    known: dict[str, Any] = {"lower_bound": True, "bottleneck": "ring"}
+    fast = result(Case("ovs"), **at(FAR, 9.25e6, launched(NEAR, *values), launched(FAR, *values)), **known)
+    slow = result(Case("linux-bridge"), **at(FAR, 0.925e6, launched(NEAR, *near), launched(FAR, *far)))
+    (ranking,) = overview.rankings([fast, slow])
+    assert ranking.lead == "at least 9.6 times linux-bridge"  # 9.25 * 0.98 / (0.925 * 1.02)
+    plain = replace(slow, figures=replace(slow.figures, throughput_pps=Estimate(0.925e6)))
+    (ranking,) = overview.rankings([fast, plain])
+    assert ranking.lead == "at least 9.7 times linux-bridge, launch by launch"
 
 
 def test_one_state_is_not_named() -> None:

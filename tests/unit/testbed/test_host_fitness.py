@@ -18,8 +18,9 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.fitness import Control, Fitness, Link
 from pytest_icbench.model.interference import Interference, Taker
+from pytest_icbench.model.placement import CpuState
 from pytest_icbench.testbed import host_fitness
-from pytest_icbench.testbed.host_fitness import examine, measure_link, wait_quiet
+from pytest_icbench.testbed.host_fitness import examine, measure_link, see_cpus_move, wait_quiet
 from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, ScriptedRig
 
 QUIET = Fitness(Interference(2, 0.5, taken=0.02, stolen=0.0), 2900.0)
@@ -192,3 +193,16 @@ def test_a_control_link_that_cannot_be_built_costs_no_case(monkeypatch: pytest.M
     rig.build = build  # type: ignore[method-assign]
     assert link(rig, monkeypatch) == "control link veth was not measured: no huge page is free"
     assert rig.log[-1] == "rig close"
+
+
+@pytest.mark.parametrize(
+    ("distances", "moving"), [((60.0, 62.0, 450.0), True), ((60.0, 66.0), False), ((None,), False)]
+)
+def test_cpus_that_change_their_distance_move(
+    monkeypatch: pytest.MonkeyPatch, distances: tuple[float | None, ...], moving: bool
+) -> None:
+    """A look that sees nothing else ends; one that has no figures ends at once."""
+    monkeypatch.setattr(host_fitness, "STATES_S", 0.05)
+    monkeypatch.setattr(host_fitness, "STATES_LOOK_S", 0.0)
+    readings = iter(distances)
+    assert see_cpus_move([(0, 1)], lambda: CpuState(next(readings, distances[-1]))) is moving
