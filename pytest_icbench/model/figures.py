@@ -210,7 +210,7 @@ class FrameFigures(Figures):
         return metric == "frmol"
 
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:
-        effort = dict.fromkeys(
+        effort: dict[str, Any] = dict.fromkeys(
             (
                 *("throughput_per_pair_pps", "throughput_l1_gbps", "offered_pps", "vectors_per_call", "core_imbalance"),
                 *("cycles_per_packet", "sender_cycles_per_packet", "receiver_cycles_per_packet"),
@@ -336,7 +336,8 @@ class Latency(FrameFigures):
 
     def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
         times = [item.name for item in fields(self) if item.name.startswith(("rtt_", "pdv_")) and item.default is None]
-        return replace(self, **dict.fromkeys(times) | {"rtt_p50_ns": main, "throughput_gbps": None})
+        changed: dict[str, Any] = dict.fromkeys(times) | {"rtt_p50_ns": main, "throughput_gbps": None}
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, slots=True)

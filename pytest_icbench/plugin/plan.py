@@ -166,11 +166,8 @@ def plan(
             where = testbed.placement(benchmark.case).where
         except (Unsupported, ProvisionError) as error:
             reason, fails = str(error), not isinstance(error, Unsupported)
-        longer = longest_s(benchmark, least_s) > least_s
-        planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails, where, longer=longer))
+        planned.append(Planned(item.nodeid, least_s, reason, allotted_s, fails, where))
     lines = plan_lines(planned, testbed.policy, total_s, hosts, by_case=by_case)
-    if do_cpus_move(testbed, cases):
-        lines.append(MOVES)
     if options.compare is not None:
         baseline = load_baseline(options.baselines, options.compare)
         sentences += check_baseline(testbed, cases, Comparer(baseline, options.must_match))
@@ -188,7 +185,6 @@ class Planned:
         allotted: seconds that a budget gives it, as far as is known before anything is measured.
         fails: whether it would fail instead of being skipped: what it takes did not answer.
         where: the L3 caches and NUMA nodes of its threads, in words.
-        longer: whether it may go on until it is precise.
     """
 
     nodeid: str
@@ -197,7 +193,6 @@ class Planned:
     allotted: float | None = None
     fails: bool = False
     where: str = ""
-    longer: bool = True
 
 
 def plan_lines(
@@ -218,7 +213,7 @@ def plan_lines(
     total_s = sum(entry.seconds for entry in run)
     failing = sum(entry.fails for entry in planned)
     lines.append(
-        f"{len(run)} of {counted(len(planned), 'case')}, {_bound(run)} {clock(total_s)}"
+        f"{len(run)} of {counted(len(planned), 'case')}, at least {clock(total_s)}"
         f" (h:mm:ss or m:ss), placement {policy}; {len(planned) - len(run) - failing} would be skipped"
         + (f", {failing} would fail" if failing else "")
     )
@@ -232,10 +227,6 @@ def plan_lines(
         of = f" of each of {hosts} hosts" if hosts > 1 else ""
         lines.append(f"budget {clock(budget_s)}{of}: " + (shared if rest >= 0 else "too short, nothing would be run"))
     return lines
-
-
-def _bound(run: Sequence[Planned]) -> str:
-    return "at least" if any(entry.longer for entry in run) else "about"
 
 
 def _each(planned: Sequence[Planned]) -> list[str]:
@@ -329,7 +320,12 @@ def _over(run: Sequence[Planned], total_s: float, hosts: int) -> str:
 
 
 def estimates(
-    testbed: Testbed, planned: Sequence[Benchmark], soak_s: float | None = None, *, budgeted: bool = False
+    testbed: Testbed,
+    planned: Sequence[Benchmark],
+    soak_s: float | None = None,
+    *,
+    budgeted: bool = False,
+    moving: bool = False,
 ) -> list[float]:
     """Returns the seconds that each case takes at least; 0 for one that is skipped.
 
@@ -339,9 +335,9 @@ def estimates(
         planned: the cases in their order.
         soak_s: the user's length of a long run in seconds; None: the tests say it.
         budgeted: a budget may end a case with the fewest launches that have an interval, before its precision is known.
+        moving: the CPUs move, which makes fixed numbers of launches longer (``do_cpus_move``).
     """
     forecast, compared = [], count_comparisons(planned)
-    moving = do_cpus_move(testbed, planned)
     previous: object = None
     searched = set[Case]()
     for benchmark in planned:

@@ -100,10 +100,10 @@ class Run:
         self.testbed = testbed
         self.policy, self.comparer = load_gate(options, count_judged_cases(benchmarks(items)))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
-        #: The seconds that each case takes at least, by its place.
-        self.forecast = _forecast(testbed, options, items)
         #: Whether a hypervisor moves the CPUs, as far as that was worth a look.
         self.moving = do_cpus_move(testbed, benchmarks(items))
+        #: The seconds that each case takes at least, by its place.
+        self.forecast = _forecast(testbed, options, items, moving=self.moving)
         self.progress = ProgressLine(config, Schedule(self.forecast))
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
@@ -434,9 +434,9 @@ class Run:
         self._undo.close()
 
 
-def _forecast(testbed: Testbed, options: Options, items: Sequence[pytest.Item]) -> list[float]:
+def _forecast(testbed: Testbed, options: Options, items: Sequence[pytest.Item], *, moving: bool) -> list[float]:
     budgeted = options.budget is not None
-    return estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted)
+    return estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted, moving=moving)
 
 
 def check_root() -> None:

@@ -363,7 +363,8 @@ def _names_case(nodeid: str) -> bool:
 
 def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmark]) -> str:
     """Returns how many cases run on this host, how long that takes, and what makes it shorter."""
-    least = estimates(testbed, planned, options.soak_duration, budgeted=options.budget is not None)
+    moving = do_cpus_move(testbed, planned)
+    least = estimates(testbed, planned, options.soak_duration, budgeted=options.budget is not None, moving=moving)
     number, least_s = sum(seconds > 0 for seconds in least), sum(least)
     if not number:
         return "none of them can run here; the end says why"
@@ -371,8 +372,7 @@ def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmar
     if options.budget is not None:
         least_s = most_s = max(least_s, options.budget)
     said = f"{number} of {counted(len(planned), 'case')} can run here: {_time(least_s, most_s)}"
-    if do_cpus_move(testbed, planned):
-        said += f" ({MOVES})"
+    said += f" ({MOVES})" if moving else ""
     if most_s < LONG_S:
         return said
     ways = ["fewer by -k"]

@@ -103,7 +103,9 @@ def in_common_states(results: Sequence[Result]) -> list[Result]:
         ranked = [shown[place] for place in group if shown[place].switch not in REFERENCES]
         links = [shown[place] for place in group if shown[place].switch in REFERENCES]
         state = common_state(ranked or links, links if ranked else ())
-        for place in group if state is not None else ():
+        if state is None:
+            continue
+        for place in group:
             shown[place] = _in_state(shown[place], state)
     return shown
 

@@ -147,7 +147,7 @@ def test_a_lead_is_what_the_intervals_shown_allow() -> None:
     slow = result(Case("linux-bridge"), **at(FAR, 0.925e6, launched(NEAR, *near), launched(FAR, *far)))
     (ranking,) = overview.rankings([fast, slow])
     assert ranking.lead == "at least 9.6 times linux-bridge"  # 9.25 * 0.98 / (0.925 * 1.02)
-    plain = replace(slow, figures=replace(slow.figures, throughput_pps=Estimate(0.925e6)))
+    plain = slow.with_figures(throughput_pps=Estimate(0.925e6))
     (ranking,) = overview.rankings([fast, plain])
     assert ranking.lead == "at least 9.7 times linux-bridge, launch by launch"
 
