@@ -11,7 +11,7 @@ from pytest_icbench.display.case_names import gbps_per_pps, main_figure, main_un
 from pytest_icbench.model.measurement import StateLevel
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate, stratified_ratio
-from pytest_icbench.stats.states import find_states, same_state
+from pytest_icbench.stats.states import find_states, has_changed, same_state
 from pytest_icbench.wording import counted, span
 
 #: The shortest wait for a state that is reported, in seconds.
@@ -125,6 +125,11 @@ def in_state(result: Result, state: Sequence[float]) -> Result | None:
     level = next((each for each in result.levels if state[0] <= each.distance_ns <= state[-1]), None)
     if level is None or level.value is None:
         return None
-    # Only the level is known in this state, so no other figure is kept.
-    figures = result.figures.at_level(level.value, gbps_per_pps(result))
+    # The other figures are of the launches of the other state, so none is kept.
+    launches = [
+        launch
+        for launch in result.per_other_launch
+        if launch.repeated == "case" and not has_changed((*launch.distances_ns, level.distance_ns))
+    ]
+    figures = result.figures.at_level(level.value, gbps_per_pps(result), launches)
     return replace(result, figures=figures, distance_ns=level.distance_ns, launches=level.launches)

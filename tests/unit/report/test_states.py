@@ -15,11 +15,11 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.report import overview
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.headline import warnings
-from pytest_icbench.report.host_states import in_one_state, ratio_of
+from pytest_icbench.report.host_states import in_one_state, in_state, ratio_of
 from pytest_icbench.report.notes import notes
 from pytest_icbench.report.terminal_table import table
-from pytest_icbench.stats.quantiles import Estimate
-from tests.measurements import result
+from pytest_icbench.stats.quantiles import Estimate, Histogram
+from tests.measurements import launch, result
 
 NEAR, FAR = 60.0, 330.0
 
@@ -186,6 +186,19 @@ def test_round_trips_are_ranked_in_one_state_without_a_percentile_of_the_other()
     (ranking,) = overview.rankings([far, near, other])
     assert ranking.ranks[0].startswith("ovs: 5 µs")
     assert "99th" not in ranking.ranks[0]
+
+
+def test_a_round_trip_in_another_state_has_the_percentile_of_its_launches() -> None:
+    """So that the path with no switch, which other percentiles are compared with, keeps one."""
+    case = Case("direct", Frames(rate=Rate(1000)), dimension="latency")
+    rtt = Histogram(tuple((10 * step, 1) for step in range(1, 1001)), 10, 10_000, 5_000.0, 3)
+    others = tuple(replace(launch(), repeated=side, rtt=rtt, distances_ns=(FAR, FAR)) for side in ("case", "reference"))
+    shown = in_state(
+        result(case, distance_ns=NEAR, levels=(level(NEAR, 5e3), level(FAR, 9e3)), per_other_launch=others), [FAR]
+    )
+    assert shown is not None
+    assert shown.round_trips.rtt_p99_ns == Estimate(9_900.0)
+    assert shown.round_trips.rtt_p90_ns is None
 
 
 def test_a_wait_for_a_state_is_reported() -> None:
