@@ -133,9 +133,11 @@ def facts(results: Sequence[Result], runs: Sequence[str] = ()) -> list[str]:
         return [*(f"run {printable(run)}" for run in runs)]
     began = min((result.started_at for result in results if result.started_at), default=0.0)
     ended = max((result.started_at + result.duration_s for result in results), default=0.0)
+    # The times of cases that take turns do not overlap, although all of them began at the first turn.
+    measured_s = max(ended - began, sum(result.duration_s for result in results))
     parts = []
     if began:
-        parts.append(f"{datetime.fromtimestamp(began, UTC):%-d %b %Y, %H:%M} UTC, {clock(ended - began)} of measuring")
+        parts.append(f"{datetime.fromtimestamp(began, UTC):%-d %b %Y, %H:%M} UTC, {clock(measured_s)} of measuring")
     parts += _hosts(results)
     systems = _known(result.treatment.get(name) for result in results for name in ("kernel", "dpdk"))
     parts += [f"Linux {kernel}" for kernel in _known(result.treatment.get("kernel") for result in results)]
