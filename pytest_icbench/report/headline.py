@@ -278,7 +278,7 @@ def warnings(results: Sequence[Result]) -> list[str]:
         parts.append(f"{_cases(len(drifted)).capitalize()} drifted while measured: {_and_more(named, len(drifted))}.")
     if moved := [result for result in numbers if len(result.levels) > 1]:
         named = ", ".join(map(_label, moved[:_FEW]))
-        several = f"met several states of the host: {_and_more(named, len(moved))}"
+        several = "met several states of the host" + (f": {named}" if len(moved) <= _FEW else "")
         parts.append(f"{_cases(len(moved)).capitalize()} {several}. Each comparison is of one state.")
     return [printable(part) for part in parts]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pytest_icbench.display.case_names import gbps_per_pps, main_figure, main_unit, path_of, short
+from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import StateLevel
 from pytest_icbench.model.result import Result
 from pytest_icbench.stats.quantiles import Estimate, stratified_ratio
@@ -126,10 +127,19 @@ def in_state(result: Result, state: Sequence[float]) -> Result | None:
     if level is None or level.value is None:
         return None
     # The other figures are of the launches of the other state, so none is kept.
-    launches = [
-        launch
-        for launch in result.per_other_launch
-        if launch.repeated == "case" and not has_changed((*launch.distances_ns, level.distance_ns))
-    ]
-    figures = result.figures.at_level(level.value, gbps_per_pps(result), launches)
-    return replace(result, figures=figures, distance_ns=level.distance_ns, launches=level.launches)
+    kept = [launch for launch in result.per_other_launch if _ran_in(launch, level.distance_ns)]
+    rest = [launch for launch in result.per_other_launch if not _ran_in(launch, level.distance_ns)]
+    rest += [replace(launch, repeated="case") for launch in result.per_launch]
+    return replace(
+        result,
+        figures=result.figures.at_level(level.value, gbps_per_pps(result), kept),
+        distance_ns=level.distance_ns,
+        launches=level.launches,
+        per_launch=tuple(replace(launch, repeated=None) for launch in kept),
+        per_other_launch=tuple(rest),
+    )
+
+
+def _ran_in(launch: Launch, distance_ns: float) -> bool:
+    """Whether a launch of a case, not of its reference link, ran in the state of a distance throughout."""
+    return launch.repeated == "case" and not has_changed((*launch.distances_ns, distance_ns))

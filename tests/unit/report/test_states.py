@@ -199,6 +199,8 @@ def test_a_round_trip_in_another_state_has_the_percentile_of_its_launches() -> N
     assert shown is not None
     assert shown.round_trips.rtt_p99_ns == Estimate(9_900.0)
     assert shown.round_trips.rtt_p90_ns is None
+    assert [launch.rtt for launch in shown.per_launch] == [rtt]  # charts draw them
+    assert len(shown.per_other_launch) == 1 + len(result(case).per_launch)
 
 
 def test_a_wait_for_a_state_is_reported() -> None:
