@@ -47,7 +47,7 @@ from pytest_icbench.wording import clock, counted, printable, wrapped
 #: The share of a budget that is kept back for retests of possible regressions, at least one, where the cases leave it.
 RETESTS = 0.2
 #: What makes fixed numbers of launches longer.
-MOVES = "the hypervisor moves this host's CPUs: about twice the launches"
+MOVES = "the hypervisor moves this host's CPUs, which takes more launches"
 #: The fewest launches of fixed numbers for which a session watches whether the CPUs move.
 WORTH_WATCHING = 60
 #: Width of a line with a reason; a plan indents it.
@@ -325,7 +325,7 @@ def estimates(
     soak_s: float | None = None,
     *,
     budgeted: bool = False,
-    moving: bool = False,
+    steady: float = 1.0,
 ) -> list[float]:
     """Returns the seconds that each case takes at least; 0 for one that is skipped.
 
@@ -335,7 +335,7 @@ def estimates(
         planned: the cases in their order.
         soak_s: the user's length of a long run in seconds; None: the tests say it.
         budgeted: a budget may end a case with the fewest launches that have an interval, before its precision is known.
-        moving: the CPUs move, which makes fixed numbers of launches longer (``do_cpus_move``).
+        steady: see ``foreseen``.
     """
     forecast, compared = [], count_comparisons(planned)
     previous: object = None
@@ -350,7 +350,7 @@ def estimates(
         if benchmark.case.candidate is not None:
             seconds = benchmark.request.comparisons * comparison_estimate_s(benchmark.settings, compared)
         else:
-            settings = foreseen(benchmark.settings, moving=moving)
+            settings = foreseen(benchmark.settings, steady)
             build = key != previous
             seconds = _without_search_s(testbed, benchmark, settings, build=build, soak_s=soak_s, budgeted=budgeted)
         whole = _looked_for(benchmark)
@@ -362,18 +362,18 @@ def estimates(
     return forecast
 
 
-def do_cpus_move(testbed: Testbed, planned: Sequence[Benchmark]) -> bool:
-    """Whether a hypervisor moves this host's CPUs, which makes fixed numbers of launches longer.
+def steady_share(testbed: Testbed, planned: Sequence[Benchmark]) -> float:
+    """Returns the share of time in which this host is in its most frequent state, which fixed numbers of launches need.
 
-    Watching them takes seconds, so a session of few such launches is not worth it.
+    Watching a host takes seconds, so for a session of few such launches it is 1.
     """
     fixed = [one for one in planned if one.settings.repeats and one.case.candidate is None]
     if sum(one.settings.repeats or 0 for one in fixed) < WORTH_WATCHING:
-        return False
+        return 1.0
     for one in fixed:
         with suppress(Unsupported, ProvisionError):
-            return testbed.cpus_move(one.case)
-    return False
+            return testbed.steady(one.case)
+    return 1.0
 
 
 def count_comparisons(planned: Iterable[Benchmark]) -> int:

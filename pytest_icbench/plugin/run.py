@@ -39,12 +39,12 @@ from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, benchm
 from pytest_icbench.plugin.plan import (
     count_comparisons,
     count_hosts,
-    do_cpus_move,
     estimates,
     explain_missing_retests,
     is_adaptive,
     make_budget,
     retest_settings,
+    steady_share,
 )
 from pytest_icbench.plugin.progress import ProgressLine, Schedule
 from pytest_icbench.plugin.run_files import hide_names
@@ -100,10 +100,10 @@ class Run:
         self.testbed = testbed
         self.policy, self.comparer = load_gate(options, count_judged_cases(benchmarks(items)))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
-        #: Whether a hypervisor moves the CPUs, as far as that was worth a look.
-        self.moving = do_cpus_move(testbed, benchmarks(items))
+        #: The share of time in which the host is in its most frequent state, as far as that was worth a look.
+        self.steady = steady_share(testbed, benchmarks(items))
         #: The seconds that each case takes at least, by its place.
-        self.forecast = _forecast(testbed, options, items, moving=self.moving)
+        self.forecast = _forecast(testbed, options, items, steady=self.steady)
         self.progress = ProgressLine(config, Schedule(self.forecast))
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
@@ -434,9 +434,9 @@ class Run:
         self._undo.close()
 
 
-def _forecast(testbed: Testbed, options: Options, items: Sequence[pytest.Item], *, moving: bool) -> list[float]:
+def _forecast(testbed: Testbed, options: Options, items: Sequence[pytest.Item], *, steady: float) -> list[float]:
     budgeted = options.budget is not None
-    return estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted, moving=moving)
+    return estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted, steady=steady)
 
 
 def check_root() -> None:

@@ -34,13 +34,13 @@ from pytest_icbench.plugin.outcomes import Outcomes, skip
 from pytest_icbench.plugin.plan import (
     MOVES,
     count_hosts,
-    do_cpus_move,
     estimates,
     is_adaptive,
     longest_s,
     make_budget,
     plan,
     reason_lines,
+    steady_share,
 )
 from pytest_icbench.plugin.repeat import resume_command
 from pytest_icbench.plugin.run import Run, check_root
@@ -363,8 +363,8 @@ def _names_case(nodeid: str) -> bool:
 
 def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmark]) -> str:
     """Returns how many cases run on this host, how long that takes, and what makes it shorter."""
-    moving = do_cpus_move(testbed, planned)
-    least = estimates(testbed, planned, options.soak_duration, budgeted=options.budget is not None, moving=moving)
+    steady = steady_share(testbed, planned)
+    least = estimates(testbed, planned, options.soak_duration, budgeted=options.budget is not None, steady=steady)
     number, least_s = sum(seconds > 0 for seconds in least), sum(least)
     if not number:
         return "none of them can run here; the end says why"
@@ -372,7 +372,7 @@ def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmar
     if options.budget is not None:
         least_s = most_s = max(least_s, options.budget)
     said = f"{number} of {counted(len(planned), 'case')} can run here: {_time(least_s, most_s)}"
-    said += f" ({MOVES})" if moving else ""
+    said += f" ({MOVES})" if steady < 1 else ""
     if most_s < LONG_S:
         return said
     ways = ["fewer by -k"]

@@ -222,7 +222,7 @@ class Turns:
         share = min(launch_s / (self._run.forecast[member.place] or launch_s), 1.0)
         if member.over:
             return 1.0
-        launches = fewest_launches(foreseen(member.settings, moving=self._run.moving))
+        launches = fewest_launches(foreseen(member.settings, self._run.steady))
         return max(1 - (launches - 1) * share, share) if first else share
 
     def _begin(self, member: _Member, rigs: Setup[Any], began: float) -> Measuring:

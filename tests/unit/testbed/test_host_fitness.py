@@ -20,7 +20,7 @@ from pytest_icbench.model.fitness import Control, Fitness, Link
 from pytest_icbench.model.interference import Interference, Taker
 from pytest_icbench.model.placement import CpuState
 from pytest_icbench.testbed import host_fitness
-from pytest_icbench.testbed.host_fitness import examine, measure_link, see_cpus_move, wait_quiet
+from pytest_icbench.testbed.host_fitness import examine, measure_link, wait_quiet, watch_states
 from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, ScriptedRig
 
 QUIET = Fitness(Interference(2, 0.5, taken=0.02, stolen=0.0), 2900.0)
@@ -196,13 +196,13 @@ def test_a_control_link_that_cannot_be_built_costs_no_case(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("distances", "moving"), [((60.0, 62.0, 450.0), True), ((60.0, 66.0), False), ((None,), False)]
+    ("distances", "share"), [((60.0, 62.0, 450.0, 66.0), 0.75), ((60.0, 66.0), 1.0), ((60.0, None), 1.0)]
 )
-def test_cpus_that_change_their_distance_move(
-    monkeypatch: pytest.MonkeyPatch, distances: tuple[float | None, ...], moving: bool
+def test_a_host_is_watched_for_its_most_frequent_state(
+    monkeypatch: pytest.MonkeyPatch, distances: tuple[float | None, ...], share: float
 ) -> None:
-    """A look that sees nothing else ends; one that has no figures ends at once."""
-    monkeypatch.setattr(host_fitness, "STATES_S", 0.05)
-    monkeypatch.setattr(host_fitness, "STATES_LOOK_S", 0.0)
-    readings = iter(distances)
-    assert see_cpus_move([(0, 1)], lambda: CpuState(next(readings, distances[-1]))) is moving
+    readings, clock = iter(distances), iter(range(len(distances) + 1))
+    monkeypatch.setattr(host_fitness, "STATES_S", len(distances) + 0.5)
+    monkeypatch.setattr(host_fitness.time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(host_fitness.time, "monotonic", lambda: next(clock, len(distances) + 1))
+    assert watch_states([(0, 1)], lambda: CpuState(next(readings))) == share
