@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -203,6 +204,6 @@ def test_a_host_is_watched_for_its_most_frequent_state(
 ) -> None:
     readings, clock = iter(distances), iter(range(len(distances) + 1))
     monkeypatch.setattr(host_fitness, "STATES_S", len(distances) + 0.5)
-    monkeypatch.setattr(host_fitness.time, "sleep", lambda _seconds: None)
-    monkeypatch.setattr(host_fitness.time, "monotonic", lambda: next(clock, len(distances) + 1))
+    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock, len(distances) + 1))
     assert watch_states([(0, 1)], lambda: CpuState(next(readings))) == share
