@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A tour in two minutes: every switch that this host can run, small and large frames, rate and round trip.
+"""A tour in two to three minutes: every switch that this host can run, small and large frames, rate and round trip.
 
 Launches are short and few, and cases take turns, so that those of a case lie about 15 s apart. No reference link is
 measured beside them (``veth`` and ``direct`` stand in the same table). The other scenarios measure until the interval

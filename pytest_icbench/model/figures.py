@@ -8,7 +8,7 @@ samples have no ``rtt_p99_9_ns``.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_type_hints
 
@@ -19,7 +19,7 @@ from pytest_icbench.model.noisy_neighbour import NoisyNeighbourEffect
 from pytest_icbench.model.startup import Startups
 from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.model.trials import BackToBack, LossEvent, SearchLog, SweepPoint
-from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.stats.quantiles import Estimate, merge
 
 F = TypeVar("F", bound="Figures")
 #: The keys of an estimate in a flat record: ``x``, ``x_low`` and ``x_high``.
@@ -107,10 +107,12 @@ class Figures:
         """Whether the reference link's main figure says how fast the host was. At a given load it does not."""
         return False
 
-    def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
-        """Returns the figures of a state of the host of which only the main figure is known.
+    def at_level(self, main: Estimate, gbps_per_pps: float, launches: Sequence[Launch]) -> Self:  # noqa: ARG002
+        """Returns the figures of a state of the host: the main figure, and what its launches tell.
 
-        ``gbps_per_pps``: the Gbit/s of one frame per second.
+        Args:
+            gbps_per_pps: the Gbit/s of one frame per second.
+            launches: those of that state, as far as they are known.
         """
         return self
 
@@ -208,8 +210,15 @@ class FrameFigures(Figures):
     def has_control(self, metric: str) -> bool:
         return metric == "frmol"
 
-    def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:
-        return replace(self, throughput_pps=main, throughput_gbps=kept(main, gbps_per_pps))
+    def at_level(self, main: Estimate, gbps_per_pps: float, launches: Sequence[Launch]) -> Self:  # noqa: ARG002
+        effort: dict[str, Any] = dict.fromkeys(
+            (
+                *("throughput_per_pair_pps", "throughput_l1_gbps", "offered_pps", "vectors_per_call", "core_imbalance"),
+                *("cycles_per_packet", "sender_cycles_per_packet", "receiver_cycles_per_packet"),
+                *("sender_busy_share", "receiver_busy_share"),
+            )
+        )
+        return replace(self, throughput_pps=main, throughput_gbps=kept(main, gbps_per_pps), **effort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +253,10 @@ class Search(FrameFigures):
     search_lower_pps: float | None = None
     search_upper_pps: float | None = None
     search: SearchLog | None = None
+
+    def at_level(self, main: Estimate, gbps_per_pps: float, launches: Sequence[Launch]) -> Self:
+        level = FrameFigures.at_level(self, main, gbps_per_pps, launches)
+        return replace(level, search_lower_pps=None, search_upper_pps=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +335,13 @@ class Latency(FrameFigures):
     def has_control(self, metric: str) -> bool:  # noqa: ARG002
         return True
 
-    def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
-        return replace(self, rtt_p50_ns=main, rtt_p99_ns=None, throughput_gbps=None)
+    def at_level(self, main: Estimate, gbps_per_pps: float, launches: Sequence[Launch]) -> Self:  # noqa: ARG002
+        samples = merge([launch.rtt for launch in launches if launch.rtt is not None])
+        tail = None if samples is None else samples.percentile(0.99)
+        times = [item.name for item in fields(self) if item.name.startswith(("rtt_", "pdv_")) and item.default is None]
+        known = {"rtt_p50_ns": main, "rtt_p99_ns": None if tail is None else Estimate(float(tail))}
+        changed: dict[str, Any] = dict.fromkeys((*times, "throughput_gbps")) | known
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +396,7 @@ class Application(Figures):
     def value_of_launch(cls, launch: Launch, name: str) -> float | None:
         return None if launch.application is None else of_application(launch.application, name)
 
-    def at_level(self, main: Estimate, gbps_per_pps: float) -> Self:  # noqa: ARG002
+    def at_level(self, main: Estimate, gbps_per_pps: float, launches: Sequence[Launch]) -> Self:  # noqa: ARG002
         return replace(self, operations_per_second=main, response_p99_ns=None)
 
 

@@ -132,9 +132,11 @@ def facts(results: Sequence[Result], runs: Sequence[str] = ()) -> list[str]:
         return [*(f"run {printable(run)}" for run in runs)]
     began = min((result.started_at for result in results if result.started_at), default=0.0)
     ended = max((result.started_at + result.duration_s for result in results), default=0.0)
+    # The times of cases that take turns do not overlap, although all of them began at the first turn.
+    measured_s = max(ended - began, sum(result.duration_s for result in results))
     parts = []
     if began:
-        parts.append(f"{datetime.fromtimestamp(began, UTC):%-d %b %Y, %H:%M} UTC, {clock(ended - began)} of measuring")
+        parts.append(f"{datetime.fromtimestamp(began, UTC):%-d %b %Y, %H:%M} UTC, {clock(measured_s)} of measuring")
     parts += _hosts(results)
     systems = _known(result.treatment.get(name) for result in results for name in ("kernel", "dpdk"))
     parts += [f"Linux {kernel}" for kernel in _known(result.treatment.get("kernel") for result in results)]
@@ -275,8 +277,8 @@ def warnings(results: Sequence[Result]) -> list[str]:
         parts.append(f"{_cases(len(drifted)).capitalize()} drifted while measured: {_and_more(named, len(drifted))}.")
     if moved := [result for result in numbers if len(result.levels) > 1]:
         named = ", ".join(map(_label, moved[:_FEW]))
-        several = f"met several states of the host: {_and_more(named, len(moved))}"
-        parts.append(f"{_cases(len(moved)).capitalize()} {several}. Values are of one state each.")
+        several = "met several states of the host" + (f": {named}" if len(moved) <= _FEW else "")
+        parts.append(f"{_cases(len(moved)).capitalize()} {several}. Each comparison is of one state.")
     return [printable(part) for part in parts]
 
 

@@ -13,7 +13,7 @@ from pytest_icbench.report import remarks
 from pytest_icbench.report.columns import columns, judged, shown_verdict
 from pytest_icbench.report.decisions import candidates, error_rates, power
 from pytest_icbench.report.headline import warnings
-from pytest_icbench.report.overview import failed_otherwise, rankings
+from pytest_icbench.report.overview import failed_otherwise, in_common_states, rankings
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.report.value_changes import Comparison, changed
@@ -98,7 +98,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
         skipped: each test with its reason.
         failed: each failed test with the first line of its message.
     """
-    results = with_plain(with_sessions(results))
+    results = with_plain(with_sessions(in_common_states(results)))
     lines = ["## icbench", "", _counts(results, skipped, failed), ""]
     if host := host_line(results, escape):
         lines += [host, ""]

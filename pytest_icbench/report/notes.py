@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pytest_icbench.display.case_names import label, microseconds, shared
+from pytest_icbench.display.case_names import label, main_figure, microseconds, shared
 from pytest_icbench.display.frame_rates import each_way
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.kinds.registry import KINDS, kind_of
@@ -19,6 +19,7 @@ from pytest_icbench.report.columns import ratio, to_plain
 from pytest_icbench.report.overview import REFERENCES
 from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.report.reported_intervals import sessions_of
+from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES
 from pytest_icbench.wording import counted, show
 
 #: The most cases that a note names, and the most characters about all but the first.
@@ -73,6 +74,14 @@ _LEGEND: tuple[tuple[Callable[[Result], object], str], ...] = (
     (shares_cpus, "shared CPU: both endpoints work on it in turn, which makes a path slower, never faster"),
     *((_of_kind(kind, has), text) for kind in KINDS for has, text in kind.legend),
 )
+
+
+def _lacks_launches(result: Result) -> bool:
+    """Whether a value has no interval since the host was in several states."""
+    main = main_figure(result)
+    return len(result.levels) > 1 and main is not None and main.low is None
+
+
 _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
     (
         lambda result: result.point.api == GSO,
@@ -81,6 +90,7 @@ _LEGEND_AFTER_INTERVALS: tuple[tuple[Callable[[Result], object], str], ...] = (
             " A1 and similar experiments measure a walk through the stack for each frame"
         ),
     ),
+    (_lacks_launches, f"no interval: fewer than {FEWEST_LAUNCHES} launches in the state of the host that is compared"),
     (lambda result: result.at_least, '≥: the path carries at least this: "limit by" names what was the limit instead'),
 )
 

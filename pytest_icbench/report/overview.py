@@ -25,7 +25,7 @@ from pytest_icbench.kinds.search.search_columns import bounds
 from pytest_icbench.model.case import REFERENCE_LINKS
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
-from pytest_icbench.report.host_states import in_one_state, ratio_of
+from pytest_icbench.report.host_states import apart, common_state, in_one_state, in_state, ratio_of
 from pytest_icbench.report.plain import over
 from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.stats.quantiles import Estimate
@@ -34,6 +34,8 @@ from pytest_icbench.wording import percent
 #: Paths are called equal if they differ by at most this share, by their intervals. Launches of one path on a virtual
 #: machine differ by as much.
 MOST_EQUAL = 0.25
+#: What follows a lead that the intervals shown do not tell: every launch is compared with each of the same state.
+BY_LAUNCHES = ", launch by launch"
 #: Reference links. They show the capability of the endpoints and are not ranked.
 REFERENCES = tuple(REFERENCE_LINKS.values())
 
@@ -82,6 +84,37 @@ def rankings(results: Iterable[Result]) -> list[Ranking]:
         if result.switch not in REFERENCES and _value(result) is not None
     ]
     return [_ranking(group) for group in grouped(ranked, lambda one: (_key(one), work_of(one))).values()]
+
+
+def in_common_states(results: Sequence[Result]) -> list[Result]:
+    """Returns the results with their values in the state of the host in which they are ranked, reference links as well.
+
+    A result that was not measured in that state keeps its value, and its path's name has the state. Versions side by
+    side keep theirs, since each pair of launches is of one state, and so do results of two runs.
+    """
+    shown, places = list(results), hosts_apart(results)
+    compared = {result.side_by_side.base for result in results if result.side_by_side is not None}
+    free = [
+        place
+        for place, result in enumerate(places)
+        if result.point.candidate is None and result.case not in compared and not result.against
+    ]
+    for group in grouped(free, lambda at: (places[at].run, _key(places[at]), work_of(places[at]))).values():
+        ranked = [shown[place] for place in group if shown[place].switch not in REFERENCES]
+        links = [shown[place] for place in group if shown[place].switch in REFERENCES]
+        state = common_state(ranked or links, links if ranked else ())
+        if state is None:
+            continue
+        for place in group:
+            shown[place] = _in_state(shown[place], state)
+    return shown
+
+
+def _in_state(result: Result, state: Sequence[float]) -> Result:
+    chosen = in_state(result, state)
+    if chosen is not None or result.distance_ns is None:
+        return chosen or result
+    return replace(result, apart=", ".join(filter(None, (result.apart, apart(result.distance_ns)))))
 
 
 def work_of(result: Result) -> str:
@@ -152,11 +185,28 @@ def _best_first(paths: list[Result]) -> list[Result]:
 def _gain(other: Result, best: Result) -> Estimate | None:
     """Returns how many times as good a path is as another one, with its interval where both have one.
 
-    It is over launches of the same states of the host, if these are known.
+    It is what the intervals shown allow. Where these do not part the paths, it is over launches of the same states of
+    the host, if these are known.
     """
-    above, below = (best, other) if best.figures.LESS_IS_BETTER else (other, best)
-    value, by = main_figure(above), main_figure(below)
-    return ratio_of(above, below) or (over(value, by) if value and by else None)
+    shown = _shown_gain(other, best)
+    if _parts(shown):
+        return shown
+    return ratio_of(*_by_size(other, best)) or shown
+
+
+def _shown_gain(other: Result, best: Result) -> Estimate | None:
+    """Returns the same by the values and intervals that reports show."""
+    value, by = map(main_figure, _by_size(other, best))
+    return over(value, by) if value and by else None
+
+
+def _by_size(other: Result, best: Result) -> tuple[Result, Result]:
+    """Returns the two in the order in which their ratio is how many times as good the first argument is."""
+    return (best, other) if best.figures.LESS_IS_BETTER else (other, best)
+
+
+def _parts(gain: Estimate | None) -> bool:
+    return gain is not None and gain.low is not None and gain.high is not None and not gain.low <= 1 <= gain.high
 
 
 def held_back(one: Result, other: Result) -> bool:
@@ -237,7 +287,8 @@ def _ahead(leaders: Sequence[Result], second: Result) -> str:
     if len(known) < len(leaders):
         return ""
     high, last = max(known, key=lambda item: item[0])
-    return f"each at least {_lead(last, second, Estimate(high))}" if high < 1 else ""
+    by_launches = "" if all(_parts(_shown_gain(second, leader)) for leader in leaders) else BY_LAUNCHES
+    return f"each at least {_lead(last, second, Estimate(high))}{by_launches}" if high < 1 else ""
 
 
 def _lead(best: Result, second: Result, gain: Estimate | None) -> str:
@@ -245,6 +296,7 @@ def _lead(best: Result, second: Result, gain: Estimate | None) -> str:
     if gain is None or not gain:
         return ""
     words = "below" if best.figures.LESS_IS_BETTER else "times" if gain <= 0.5 else "ahead of"
+    by_launches = "" if _parts(_shown_gain(second, best)) else BY_LAUNCHES
 
     def say(end: float) -> str:
         if words == "times":
@@ -255,8 +307,8 @@ def _lead(best: Result, second: Result, gain: Estimate | None) -> str:
     if not gain.low or gain.high is None:
         return f"{say(gain)} {words} {name}"
     if best.at_least or held_back(best, second):
-        return f"at least {say(gain.high)} {words} {name}"
-    return f"{say(gain)} {words} {name} ({say(gain.high)} to {say(gain.low)})"
+        return f"at least {say(gain.high)} {words} {name}{by_launches}"
+    return f"{say(gain)} {words} {name} ({say(gain.high)} to {say(gain.low)}{by_launches})"
 
 
 def _limit(result: Result) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from pytest_icbench.display.case_names import gbps_per_pps
 from pytest_icbench.model.finding import Finding, SideBySide
 from pytest_icbench.model.measurement import Result
+from pytest_icbench.report.overview import in_common_states
 from pytest_icbench.stats.intervals import widen_like
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.stats.verdict_rule import FEWEST_SESSIONS
@@ -61,7 +62,7 @@ def _with(result: Result) -> Result:
 
 
 def deciding(results: Sequence[Result]) -> list[Result]:
-    """Returns the results with the values of the deciding pairs of launches; others are unchanged.
+    """Returns the results with the values of the deciding pairs of launches; others in the state that is compared.
 
     A candidate's interval is the interval of its ratio to the base, times the base's value. A base has no interval on
     these launches alone: it keeps the interval of all its launches, widened to hold the value.
@@ -70,7 +71,10 @@ def deciding(results: Sequence[Result]) -> list[Result]:
     for result in results:
         if result.side_by_side is not None:
             compared.setdefault((result.side_by_side.base, result.dimension, result.run), result.side_by_side)
-    return [_with_deciding(result, compared.get((result.case, result.dimension, result.run))) for result in results]
+    return [
+        _with_deciding(result, compared.get((result.case, result.dimension, result.run)))
+        for result in in_common_states(results)
+    ]
 
 
 def _with_deciding(result: Result, as_base: SideBySide | None) -> Result:

@@ -22,12 +22,14 @@ from pytest_icbench.display.case_names import (
 from pytest_icbench.display.table import Cells, Column, In, grid, listing
 from pytest_icbench.kinds.registry import KINDS, kind_of
 from pytest_icbench.model.measurement import Result
+from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.columns import columns
 from pytest_icbench.report.notes import notes as all_notes
-from pytest_icbench.report.overview import REFERENCES, verdict_named
+from pytest_icbench.report.overview import REFERENCES, in_common_states, verdict_named
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.report.reported_intervals import with_sessions
+from pytest_icbench.report.value_changes import change_of
 from pytest_icbench.wording import counted, printable, wrapped
 
 #: Widest line where the width of the terminal is not known.
@@ -58,7 +60,7 @@ def table(results: Sequence[Result], width: int = WIDTH, *, verbose: bool = Fals
         width: the most columns of a line.
         verbose: whether to show all columns, rows and notes.
     """
-    apart = disambiguated(with_plain(with_sessions(hosts_apart(results))))
+    apart = disambiguated(with_plain(with_sessions(in_common_states(hosts_apart(results)))))
     lines: list[str] = []
     left, hidden = (len(apart) if verbose else MOST_IN_ALL), 0
     for title, blocks in _sections(apart, verbose=verbose):
@@ -207,7 +209,7 @@ def _cells(block: _Block, names: Sequence[str], *, several: bool, verbose: bool)
         if not any(texts.values()) and block.where not in column.always:
             continue
         if several and len(set(texts.values())) == 1 and not column.main:
-            alike += _alike(column, next(iter(texts.values())))
+            alike += _alike(column, next(iter(texts.values())), compared=any(map(change_of, block.rows.values())))
         else:
             kept.append(
                 Cells(
@@ -219,8 +221,13 @@ def _cells(block: _Block, names: Sequence[str], *, several: bool, verbose: bool)
     return kept, alike
 
 
-def _alike(column: Column, text: str) -> list[str]:
-    """Returns what the title says in place of a column; nothing for verdicts that nobody asked for."""
+def _alike(column: Column, text: str, *, compared: bool) -> list[str]:
+    """Returns what the title says in place of a column; nothing for verdicts that nobody asked for.
+
+    A PASS without a comparison is about limits. Alone it would look like an answer beside an undecided ranking.
+    """
+    if text == Verdict.PASS and not compared:
+        return [f"within limits ({text})"]
     named = text if verdict_named(text) else f"{column.name} {text} {column.unit}".strip()
     return [] if text == "-" else [named]
 

@@ -22,11 +22,11 @@ from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.host.process import run
 from pytest_icbench.host.resource import hugepages, perf
 from pytest_icbench.host.resource.cpu import Topology
-from pytest_icbench.host.resource.cpu_meter import format_question, parse_answer
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.root import Root, format_cpu_list
 from pytest_icbench.model.placement import CpuState
 from pytest_icbench.testbed.cpu_placement import plan
+from pytest_icbench.testbed.host_fitness import read_cpu_state
 from pytest_icbench.testbed.noisy_neighbour_load import noisy_neighbour_findings
 from pytest_icbench.testbed.probe import application_findings
 
@@ -227,8 +227,7 @@ def _distance() -> Iterator[Finding]:
     """Yields the distance of the CPUs of one pair and a switch with one worker."""
     try:
         pairs = plan(Topology.read(), workers=1, endpoints=2, policy="auto").hand_overs
-        answer = run([workload_path(), "distance"], timeout_s=10, input=format_question(pairs)).stdout
-        state, fault = parse_answer(answer, pairs)
+        state, fault = read_cpu_state(pairs)
     except IcbenchError as error:
         state, fault = CpuState(), str(error).splitlines()[0]
     if fault is not None or state.distance_ns is None or state.work_ns is None:

@@ -60,6 +60,12 @@ def test_the_title_is_the_question() -> None:
     assert headline.question([]) == "Nothing was measured"
 
 
+def test_cases_that_take_turns_add_up() -> None:
+    """All begin at the first turn, and none has the time of the others."""
+    turns = [result(Case(switch), started_at=1e9, duration_s=50.0) for switch in ("ovs", "veth", "direct")]
+    assert headline.facts(turns)[0].endswith("2:30 of measuring")
+
+
 def test_the_facts_say_when_where_and_what() -> None:
     identity = {"cpu_model": "EPYC", "cpus": 2, "hypervisor": "unknown", "machine": "aa"}
     treatment = {"kernel": "6.1", "dpdk": "22.11", "pytest_icbench": "0.1.0"}

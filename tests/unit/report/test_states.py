@@ -15,10 +15,11 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.report import overview
 from pytest_icbench.report.answer import answer
 from pytest_icbench.report.headline import warnings
-from pytest_icbench.report.host_states import in_one_state, ratio_of
+from pytest_icbench.report.host_states import in_one_state, in_state, ratio_of
 from pytest_icbench.report.notes import notes
-from pytest_icbench.stats.quantiles import Estimate
-from tests.measurements import result
+from pytest_icbench.report.terminal_table import table
+from pytest_icbench.stats.quantiles import Estimate, Histogram
+from tests.measurements import launch, result
 
 NEAR, FAR = 60.0, 330.0
 
@@ -110,6 +111,47 @@ def test_a_path_that_never_met_the_state_is_not_ranked() -> None:
     assert sentence.text.endswith(": ovs.")
 
 
+def test_tables_show_the_values_that_are_compared() -> None:
+    """Each in its own state, ovs would stand above basicfwd, which is faster in the state that both met."""
+    results = [
+        result(Case("direct"), **at(NEAR, 15e6, level(NEAR, 15e6), level(FAR, 9.8e6))),
+        result(
+            Case("ovs"), **at(NEAR, 5.1e6, level(NEAR, 5.1e6), level(FAR, 3.9e6)), cycles_per_packet=Estimate(700.0)
+        ),
+        result(Case("basicfwd"), **at(FAR, 4.2e6, launched(NEAR, 7.1e6, 7.2e6), level(FAR, 4.2e6))),
+    ]
+    shown = {line.split()[0]: line.split()[1] for line in table(results) if line and line[0] != " "}
+    assert [shown[path] for path in ("direct", "basicfwd", "ovs")] == ["9.80", "4.20", "3.90"]
+    (sentence,) = answer(overview.in_common_states(results))
+    assert sentence.text.startswith("basicfwd with 4.20 Mpps (4.12 to 4.28), 7.69 % ahead of ovs (3.47 % to 12.1 %)")
+    mapped = overview.in_common_states(results)
+    assert overview.in_common_states(mapped) == mapped
+    assert mapped[1].rates.cycles_per_packet is None  # it was counted in the other state
+
+
+def test_a_path_that_never_met_the_state_says_which_one_its_value_is_of() -> None:
+    results = [
+        result(Case("testpmd"), **at(NEAR, 9e6)),
+        result(Case("basicfwd"), **at(NEAR * 1.2, 11e6)),
+        result(Case("ovs"), **at(FAR, 6e6)),
+    ]
+    assert any(line.startswith("ovs (CPUs 330 ns apart)  6.00") for line in table(results))
+
+
+def test_a_lead_is_what_the_intervals_shown_allow() -> None:
+    """Launches of the near state would allow 26 times, and those shown, without an interval, 9.4 to 10.6 times."""
+    values = [9.0e6, 9.1e6, 9.2e6, 9.3e6, 9.4e6, 9.5e6]
+    near, far = [value / 30 for value in values], [value / 10 for value in values]
+    known: dict[str, Any] = {"lower_bound": True, "bottleneck": "ring"}
+    fast = result(Case("ovs"), **at(FAR, 9.25e6, launched(NEAR, *values), launched(FAR, *values)), **known)
+    slow = result(Case("linux-bridge"), **at(FAR, 0.925e6, launched(NEAR, *near), launched(FAR, *far)))
+    (ranking,) = overview.rankings([fast, slow])
+    assert ranking.lead == "at least 9.6 times linux-bridge"  # 9.25 * 0.98 / (0.925 * 1.02)
+    plain = slow.with_figures(throughput_pps=Estimate(0.925e6))
+    (ranking,) = overview.rankings([fast, plain])
+    assert ranking.lead == "at least 9.7 times linux-bridge, launch by launch"
+
+
 def test_one_state_is_not_named() -> None:
     results = [result(Case("testpmd"), **at(NEAR, 9e6)), result(Case("ovs"), **at(NEAR * 1.3, 6e6)), result()]
     assert in_one_state(results) == (results, "", ())
@@ -144,6 +186,21 @@ def test_round_trips_are_ranked_in_one_state_without_a_percentile_of_the_other()
     (ranking,) = overview.rankings([far, near, other])
     assert ranking.ranks[0].startswith("ovs: 5 µs")
     assert "99th" not in ranking.ranks[0]
+
+
+def test_a_round_trip_in_another_state_has_the_percentile_of_its_launches() -> None:
+    """So that the path with no switch, which other percentiles are compared with, keeps one."""
+    case = Case("direct", Frames(rate=Rate(1000)), dimension="latency")
+    rtt = Histogram(tuple((10 * step, 1) for step in range(1, 1001)), 10, 10_000, 5_000.0, 3)
+    others = tuple(replace(launch(), repeated=side, rtt=rtt, distances_ns=(FAR, FAR)) for side in ("case", "reference"))
+    shown = in_state(
+        result(case, distance_ns=NEAR, levels=(level(NEAR, 5e3), level(FAR, 9e3)), per_other_launch=others), [FAR]
+    )
+    assert shown is not None
+    assert shown.round_trips.rtt_p99_ns == Estimate(9_900.0)
+    assert shown.round_trips.rtt_p90_ns is None
+    assert [launch.rtt for launch in shown.per_launch] == [rtt]  # charts draw them
+    assert len(shown.per_other_launch) == 1 + len(result(case).per_launch)
 
 
 def test_a_wait_for_a_state_is_reported() -> None:

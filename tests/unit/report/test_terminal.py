@@ -52,7 +52,7 @@ def test_a_table_for_each_size_has_rates_and_round_trips_side_by_side_the_best_f
     ]
     assert table(results) == [
         "64 B: rate with bursts of 32, flat out; median round trip with bursts of 4, at 1k/s (lost 0.99%);",
-        "  all PASS",
+        "  all within limits (PASS)",
         "         Mpps            95 %   lost  limit by  round trip µs          95 %",
         "ovs      5.00  ≥ 4.90 to 5.10  0.99%  endpoint           20.0  19.0 to 21.0",
         "testpmd  4.00    4.90 to 5.10         switch",

@@ -25,7 +25,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.host.root import Root
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.placement import Placement
-from pytest_icbench.testbed import host_examination
+from pytest_icbench.testbed import host_examination, host_fitness
 from tests.unit.recorded import NAMES, expand
 
 Tree = Callable[[str], Root]
@@ -257,7 +257,7 @@ def test_the_distance_of_the_cpus_of_a_pair(
     monkeypatch: pytest.MonkeyPatch, answer: str, level: Level, text: str
 ) -> None:
     monkeypatch.setattr(host_examination, "plan", lambda *_, **__: Placement("cooperative", (1,), (0, 0), (0,), 0, 128))
-    monkeypatch.setattr(host_examination, "run", lambda *_, **__: SimpleNamespace(stdout=answer))
+    monkeypatch.setattr(host_fitness, "run", lambda *_, **__: SimpleNamespace(stdout=answer))
     (finding,) = host_examination._distance()
     assert finding.level is level
     assert text in finding.text
