@@ -46,8 +46,8 @@ static void mount_all(void)
 {
 	static const struct {
 		const char *type, *at;
-	} MOUNTS[] = {{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/tmp"},
-	        {"tmpfs", "/run"}, {"hugetlbfs", "/dev/hugepages"}};
+	} MOUNTS[] = {
+	        {"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}, {"hugetlbfs", "/dev/hugepages"}};
 
 	for (size_t i = 0; i < sizeof(MOUNTS) / sizeof(MOUNTS[0]); i++) {
 		mkdir(MOUNTS[i].at, 0755);
@@ -260,18 +260,20 @@ static void take_message(struct carrier *c, const struct message *m)
 	}
 }
 
+/* The kernel delivers bytes at once, and the news of a connection later: until then an answer has no way out,
+ * so the bytes wait in the port. */
 static void hear(struct carrier *c, short events)
 {
 	struct message m;
 
-	c->connected = channel_fill(&c->port) && !(events & POLLHUP);
-	while (channel_next(&c->port, &m)) {
-		take_message(c, &m);
-		channel_drop(&c->port, &m);
-	}
+	c->connected = !(events & POLLHUP) && channel_fill(&c->port);
 	if (!c->connected) {
 		end_process(c);
 		c->port.used = 0;
+	}
+	while (channel_next(&c->port, &m)) {
+		take_message(c, &m);
+		channel_drop(&c->port, &m);
 	}
 }
 
