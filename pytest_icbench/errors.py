@@ -65,7 +65,7 @@ class Invalid(IcbenchError):
     """A measurement has no valid value: its verdict is INVALID.
 
     Args:
-        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died function noisy-neighbour
+        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died emulated function noisy-neighbour
             generator-bound``; of a search also ``lossy unfinished``.
         evidence: one sentence with the values that show it.
     """

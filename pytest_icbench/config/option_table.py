@@ -255,8 +255,15 @@ class Options(Axes):
     node: str = option(
         HOST,
         "KIND",
-        "where the workloads run: lxc, netns, oci, podman, docker or a plugin's kind (default: lxc)",
+        "where the workloads run: lxc, netns, oci, podman, docker, vm or a plugin's kind; of two, as lxc+vm, side a has"
+        " the first (default: lxc)",
         default="lxc",
+    )
+    vm_kernel: Path | None = option(
+        HOST,
+        "FILE",
+        "the kernel that nodes of kind vm boot (default: the host's, from /boot)",
+        path=True,
     )
     hugepage_size_kib: int | None = option(
         HOST, "SIZE", "size of huge pages: 2M or 1G (default: 2M)", values.hugepage_size_kib, name="hugepage_size"

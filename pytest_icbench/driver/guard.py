@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from traceback import extract_tb
 from types import FunctionType
@@ -20,7 +21,7 @@ from pytest_icbench.driver.application.protocol import Application, ProcessSpec
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.node.attached_node import AttachedNode
 from pytest_icbench.driver.node.protocol import Node, NodeFacts
-from pytest_icbench.driver.node.registry import node_kind
+from pytest_icbench.driver.node.registry import node_sides
 from pytest_icbench.driver.switch.protocol import Needs, Switch
 from pytest_icbench.errors import DriverFault, IcbenchError
 from pytest_icbench.host.findings import Finding
@@ -29,6 +30,7 @@ from pytest_icbench.model.application import ClientFigures
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
+from pytest_icbench.model.path import Side
 from pytest_icbench.model.switch_facts import Batches, Busy, PortCounters, SwitchFacts
 from pytest_icbench.model.traffic import Traffic
 
@@ -262,12 +264,15 @@ def make_application(label: str, versions: Mapping[str, str]) -> Application:
     return cast("Application", _Guarded(made, driver, _APPLICATION))
 
 
-def make_node(kind: str, session: HostSession, spec: NodeSpec) -> Node:
+def make_node(kind: str, session: HostSession, spec: NodeSpec, side: Side = "a") -> Node:
     """Returns a node, not yet started, whose calls are guarded; an ``AttachedNode`` if its spec attaches it.
+
+    Args:
+        side: the side of the path that it is on, where kinds differ.
 
     Raises UsageError for an unknown kind, DriverFault.
     """
-    cls = node_kind(kind) if spec.attached is None else AttachedNode
+    cls = node_sides(kind)[side] if spec.attached is None else AttachedNode
     driver = f"node '{cls.kind}'"
     return cast("Node", _Guarded(call_guarded(driver, "__init__", lambda: cls(session, spec)), driver, _NODE))
 
@@ -277,7 +282,8 @@ def probe_node(kind: str, session: HostSession) -> None:
 
     Raises Unsupported if they cannot, UsageError for an unknown kind, DriverFault.
     """
-    call_guarded(f"node '{kind}'", "probe", lambda: node_kind(kind).probe(session))
+    for cls in node_sides(kind).values():
+        call_guarded(f"node '{cls.kind}'", "probe", partial(cls.probe, session))
 
 
 def node_findings(cls: type[Node]) -> Sequence[Finding]:
@@ -295,4 +301,7 @@ def node_findings(cls: type[Node]) -> Sequence[Finding]:
 def node_treatment(kind: str) -> Mapping[str, Any]:
     """Returns the facts that results keep of a kind of node. Raises UsageError for an unknown kind, DriverFault."""
     result = _plain_facts, "a mapping of texts to plain data"
-    return call_guarded(f"node '{kind}'", "treatment", node_kind(kind).treatment, result)
+    facts: dict[str, Any] = {}
+    for cls in node_sides(kind).values():
+        facts |= call_guarded(f"node '{cls.kind}'", "treatment", cls.treatment, result)
+    return facts

@@ -25,6 +25,7 @@ class MeasuredRig(RigCalls, ABC):
         files: directory that all nodes share with the host, at the same path; once the rig is built.
         terms: what launches have to show of the network function of each pair; empty without any.
         noisy_neighbour_use: what the noisy neighbour did in this rig's launches; None without one.
+        untimed: why times of the endpoints are none, in one sentence, so that no launch is valid; None: they are.
         tsc_hz: cycles per second of the endpoints' clock, known after a preflight.
     """
 
@@ -34,6 +35,7 @@ class MeasuredRig(RigCalls, ABC):
     files: Path
     peers: Sequence[Address] = ()
     terms: Sequence[FunctionTerms] = ()
+    untimed: str | None = None
     tsc_hz: int | None = None
     noisy_neighbour_use: NoisyNeighbourUse | None = None
 

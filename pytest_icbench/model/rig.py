@@ -82,6 +82,7 @@ class RigFacts:
         peers: addresses at which endpoints see their peers, by index; empty without network functions between them.
         functions: facts of the network functions, by pair.
         terms: what launches have to show of the function of each pair.
+        untimed: why times of the endpoints are none, in one sentence; None: they are.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -92,6 +93,7 @@ class RigFacts:
     peers: tuple[Address, ...] = ()
     functions: tuple[FunctionFacts, ...] = ()
     terms: tuple[FunctionTerms, ...] = ()
+    untimed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

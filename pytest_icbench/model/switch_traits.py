@@ -29,6 +29,9 @@ class SwitchTraits(Protocol):
     ports_without_hugepages: ClassVar[tuple[str, ...]] = ()
     #: Members of ``ports`` that can have several queue pairs.
     queue_ports: ClassVar[tuple[str, ...]] = ()
+    #: Members of ``ports`` that lead into virtual machines: vhost-user sockets, and links that
+    #: ``common.kernel.connect`` makes.
+    machine_ports: ClassVar[tuple[str, ...]] = ()
     #: API techniques its endpoints can use.
     apis: ClassVar[tuple[str, ...]]
     #: Techniques measured by default. A single one is left out of the id.

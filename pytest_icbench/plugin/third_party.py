@@ -124,7 +124,7 @@ def bring_nodes(config: pytest.Config, kind: str) -> None:
     from pytest_icbench.driver.node import registry
 
     registry.bring(brought)
-    registry.node_kind(kind)
+    registry.node_sides(kind)
 
 
 def check_startups(cases: Iterable[Case]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from pytest_icbench.config.candidates import select_for_switch
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switches import SwitchConfig
-from pytest_icbench.driver.node.registry import node_kind, node_kinds
+from pytest_icbench.driver.node.registry import node_kinds, node_sides
 from pytest_icbench.driver.workload.executable import NAME, workload_path
 from pytest_icbench.driver.workload.workload_version import WorkloadVersion, version_of
 from pytest_icbench.errors import ProvisionError, UsageError, WorkloadError
@@ -155,7 +155,7 @@ def _check_node(candidate: Candidate, node: str, where: str) -> None:
     """Raises UsageError for the kind of nodes that the run has anyway, and for an image where the kind takes none."""
     if candidate.kind == "node" and candidate.value == node:
         raise UsageError(f"{where}: --icbench-node is {node}, so nothing would differ; give another kind")
-    if candidate.kind == "image" and not getattr(node_kind(node), "takes_image", False):
+    if candidate.kind == "image" and not all(getattr(cls, "takes_image", False) for cls in node_sides(node).values()):
         able = [cls.kind for cls in node_kinds() if getattr(cls, "takes_image", False)]
         raise UsageError(f"{where}: nodes of kind {node} take no image: give --icbench-node {alternatives(able)}")
     with suppress(WorkloadError):  # without a workload nothing can run

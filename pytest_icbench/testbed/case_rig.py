@@ -120,6 +120,7 @@ class Rig(MeasuredRig):
         self.switch_facts = facts.switch
         self.remote_switch = facts.remote_switch
         self.peers, self.terms, self.function_facts = facts.peers, facts.terms, facts.functions
+        self.untimed = facts.untimed
         self.preflighted = False
 
     @property

@@ -40,7 +40,13 @@ from pytest_icbench.testbed.noisy_neighbour_load import (
     explain_no_isolation,
     noisy_neighbour_cpus,
 )
-from pytest_icbench.testbed.probe import explain_missing_kind, find_refusal, probe, probe_application
+from pytest_icbench.testbed.probe import (
+    explain_machine_misfit,
+    explain_missing_kind,
+    find_refusal,
+    probe,
+    probe_application,
+)
 from pytest_icbench.testbed.remote.remote_host import RemoteHost
 from pytest_icbench.testbed.remote.uplinks import check_uplink, find_uplinks
 from pytest_icbench.wording import counted
@@ -228,6 +234,7 @@ class Feasibility:
 
     def _find_placement(self, case: Case) -> Placement:
         self._check_once(self._check_host, case)
+        _refuse(explain_machine_misfit(case, self.catalogue[case.switch], self._node(case)))
         if case.candidate is not None:
             self._check_candidates(case)
         self._probe(case)
@@ -293,6 +300,11 @@ class Feasibility:
         if key not in self._reasons:
             self._reasons[key] = find_refusal(partial(check, *arguments))
         _refuse(self._reasons[key])
+
+    def _node(self, case: Case) -> str:
+        """Returns the kind of a case's nodes."""
+        candidate = None if self._candidates is None or case.candidate is None else self._candidates.find(case)
+        return candidate.value if candidate is not None and candidate.kind == "node" else self.options.node
 
     def _check_host(self, case: Case) -> None:
         """Raises Unsupported if no host can run a case."""

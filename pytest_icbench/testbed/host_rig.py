@@ -43,6 +43,13 @@ _DPDK_APPLICATION = "dpdk-"
 _LOGS_EVERY_S = 1.0
 
 
+def plug(attachment: Attachment, endpoint: Endpoint, spec: RigSpec) -> Endpoint:
+    """Connects a node with its port; returns the endpoint as its processes see it. Raises ProvisionError."""
+    plugs = attachment.node.plug
+    neighbours = [attachment.peer or attachment.address.other_side]
+    return endpoint if plugs is None else plugs(endpoint, spec.case.traffic.mtu, neighbours)
+
+
 class HostPart(RigCalls, ABC):
     """The part that a rig drives: everything on one host, or on two as if they were one."""
 
@@ -133,6 +140,9 @@ class HostRig(HostPart):
         self._undo.append(switch.stop)  # before the nodes, too
         with group.entered(), self._session.spawner.adding(spec.env):
             endpoints = switch.start(self._session, switch_spec, attachments)
+        endpoints = [
+            plug(attachment, endpoint, spec) for attachment, endpoint in zip(attachments, endpoints, strict=True)
+        ]
         ports = {attachment.index: port for attachment, port in zip(attachments, endpoints, strict=True)}
         self.endpoints = [ports[index] for index in self._indexes]
         if functions is not None:
@@ -149,6 +159,7 @@ class HostRig(HostPart):
             peers=() if functions is None else functions.peers,
             functions=() if functions is None else functions.facts(),
             terms=() if functions is None else functions.terms,
+            untimed=next(filter(None, (attachment.node.untimed for attachment in attachments)), None),
         )
 
     def _adopt(self, spec: RigSpec) -> None:
@@ -246,7 +257,7 @@ class HostRig(HostPart):
             attached=endpoint_spec.attached,
             image=None if spec.image is None else Path(spec.image),
         )
-        node = make_node(spec.node, self._session, node_spec)
+        node = make_node(spec.node, self._session, node_spec, self._case.path.side(index))
         self._undo.append(node.stop)
         facts: NodeFacts = node.start()
         self._nodes[index], self._inits[index] = node, facts.init_pid

@@ -320,8 +320,11 @@ class RunningLaunch:
         return not self._ended and any(speaker.process.poll() is None for speaker in self._speakers.values())
 
     def pids(self) -> dict[int, int]:
-        """Returns the process ids on the host, by endpoint index."""
-        return {speaker.index: speaker.process.pid for speaker in self._speakers.values()}
+        """Returns the process ids on the host, by endpoint index; in a virtual machine, that of the machine."""
+        return {index: self._pid(index, speaker.process.pid) for index, speaker in self._speakers.items()}
+
+    def _pid(self, index: int, pid: int) -> int:
+        return self._inits[index] if getattr(self._nodes[index], "machine", False) else pid
 
     def usage(self) -> dict[int, Usage]:
         """Returns what each process used, and what the interfaces of its node counted, by endpoint index."""

@@ -270,6 +270,7 @@ class NoisyNeighbourView(MeasuredRig):
         """Takes over the rig's present state: the other view may have rebuilt it."""
         rig = self._rig
         self.endpoints, self.placement, self.peers, self.terms = rig.endpoints, rig.placement, rig.peers, rig.terms
+        self.untimed = rig.untimed
 
     def forward(self, call: Call, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         return getattr(self._rig, call.name)(*arguments, **keywords)

@@ -14,6 +14,7 @@ from pathlib import Path
 from pytest_icbench.driver.application.protocol import Application, Program
 from pytest_icbench.driver.application.registry import applications
 from pytest_icbench.driver.guard import make_application, make_switch, probe_node
+from pytest_icbench.driver.node.registry import has_machine
 from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.driver.workload.executable import NAME as WORKLOAD
 from pytest_icbench.driver.workload.executable import REBUILD
@@ -27,8 +28,9 @@ from pytest_icbench.kinds.application.application_launch import run_application
 from pytest_icbench.measure.side import Launcher
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model import load
-from pytest_icbench.model.case import SOCKET_APIS, TAP_API, Case
+from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, TAP_API, Case
 from pytest_icbench.model.startup import FORK, Crowd
+from pytest_icbench.wording import alternatives
 
 #: The kind of node that has all files of the host.
 NETNS = "netns"
@@ -49,6 +51,30 @@ def explain_missing_kind(label: str, session: HostSession) -> str | None:
     if crowd is None or crowd.kind == FORK:
         return None
     return find_refusal(lambda: probe_node(crowd.kind, session))
+
+
+def explain_machine_misfit(case: Case, cls: type[Switch], node: str) -> str | None:
+    """Returns why a case cannot run in virtual machines; None if it can, or its nodes are none.
+
+    Args:
+        node: kind of nodes.
+    """
+    if not case.load.PAIRED or not has_machine(node):
+        return None
+    port, ports = case.resolved_port(cls), getattr(cls, "machine_ports", ())
+    if port not in ports:
+        remedy = f"take --icbench-port {alternatives(ports)}" if ports else "take another switch"
+        return f"no port of kind {port} of {case.switch} leads into a virtual machine (--icbench-node {node}): {remedy}"
+    misfits = {
+        "network functions": case.function is not None,
+        case.load.ON_ONE_HOST or "": case.load.ON_ONE_HOST is not None,
+        "noisy neighbours": case.noisy_neighbour is not None,
+        "several queues": case.traffic.queues > 1,
+        "two hosts": case.remote,
+        f"api {case.api}": case.api == "xdp" or case.api in NETDEV_APIS,
+    }
+    wanted = [name for name, found in misfits.items() if found]
+    return f"{wanted[0]} are for containers, not for --icbench-node {node}: take lxc" if wanted else None
 
 
 def probe(

@@ -18,6 +18,8 @@ from pytest_icbench.config.switches import SwitchConfig
 from pytest_icbench.driver.guard import node_treatment
 from pytest_icbench.driver.node.idle_polling import poll_idle
 from pytest_icbench.driver.node.precedence import precede
+from pytest_icbench.driver.node.registry import has_machine
+from pytest_icbench.driver.node.vm.node import KERNEL as VM_KERNEL
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
@@ -90,6 +92,8 @@ class Testbed:
         self._cases = tuple(cases)
         #: The user's paths by switch, candidate or tool. A retest adds the paths of an old version.
         self._binaries: dict[str, Path] = dict(options.binaries)
+        if options.vm_kernel is not None:
+            self._binaries[VM_KERNEL] = options.vm_kernel
         self._hugepage_kib = options.hugepage_size_kib or DEFAULT_HUGEPAGE_KIB
         self._user = configs
         #: The user's endpoints; None for the default ones.
@@ -199,6 +203,8 @@ class Testbed:
     def _twin(self, case: Case) -> Case | None:
         """Returns the case without any switch, whether or not this host can run it; None if there is none."""
         cls = self.catalogue[case.switch]
+        if has_machine(self.options.node):
+            return None  # no link joins two machines, or a machine and a container, without a switch
         twin = reference_case(case, case.resolved_port(cls), family=cls.family)
         if twin is None or twin.switch not in self.catalogue:
             return None

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_icbench.driver.guard import make_node, probe_node
 from pytest_icbench.driver.node.protocol import Node, NodeSpec
-from pytest_icbench.driver.node.registry import NODE_KINDS
+from pytest_icbench.driver.node.registry import NODE_KINDS, has_machine
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import RUN_DIR, HostSession
 from pytest_icbench.host.node_files import make_tmpfs
@@ -32,6 +32,8 @@ def require(kind: str) -> None:
         pytest.skip(str(reason))
 
 
+#: The kinds that run any program: a machine has only the workload.
+CONTAINER_KINDS = tuple(kind for kind in NODE_KINDS if not has_machine(kind))
 #: Kinds whose calls take a tenth of a second or longer each.
 ENGINES = ("podman", "docker")
 
@@ -41,7 +43,7 @@ def marked(*kinds: str) -> list[Any]:
     return [pytest.param(kind, marks=[pytest.mark.slow] if kind in ENGINES else []) for kind in kinds]
 
 
-@pytest.fixture(params=marked(*NODE_KINDS))
+@pytest.fixture(params=marked(*CONTAINER_KINDS))
 def kind(request: pytest.FixtureRequest) -> str:
     require(request.param)
     return str(request.param)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.cli.main import main
-from pytest_icbench.driver.node.registry import NODE_KINDS
-from tests.host.node_tools import require
+from tests.host.node_tools import CONTAINER_KINDS, require
 from tests.host.remote_runs import Run, clean_on_both, files_with_names, listening
 from tests.second_host import THERE_NIC, SecondHost, other, unsupported_reason
 
@@ -42,7 +41,7 @@ def test_rate(icbench):
 """
 
 
-@pytest.mark.parametrize("node", NODE_KINDS)
+@pytest.mark.parametrize("node", CONTAINER_KINDS)
 def test_frames_pass_by_the_cable(other: SecondHost, tmp_path: Path, node: str) -> None:
     require(node)
     before_there, during = other_listens(other), set[str]()

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.driver.node.registry import NODE_KINDS
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.executable import workload_path
@@ -30,7 +29,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.host_rig import HostRig
 from pytest_icbench.testbed.remote.host_calls import RIG_CALLS
-from tests.host.node_tools import clean, require, session
+from tests.host.node_tools import CONTAINER_KINDS, clean, require, session
 from tests.host.rig_tools import acting, built
 
 __all__ = ["clean", "session"]  # fixtures
@@ -53,7 +52,7 @@ def answer(host: HostRig, name: str, *arguments: Any) -> Any:
     return call.decode_result(json.loads(json.dumps(call.answer(host, data))))
 
 
-@pytest.mark.parametrize("kind", NODE_KINDS)
+@pytest.mark.parametrize("kind", CONTAINER_KINDS)
 def test_a_host_rig_speaks_plain_json(session: HostSession, kind: str) -> None:
     require(kind)
     host = HostRig(session, builtin_switches())

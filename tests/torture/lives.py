@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest_icbench
 from pytest_icbench.driver.guard import make_switch, probe_node
-from pytest_icbench.driver.node.registry import NODE_KINDS
+from pytest_icbench.driver.node.registry import NODE_KINDS, has_machine
 from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import IcbenchError
 from pytest_icbench.host.host_session import HostSession
@@ -53,7 +53,7 @@ class Life:
 def lives() -> list[Life]:
     """Returns the lives that this host can run: every switch in every kind of node, uplinks, versions side by side."""
     session = HostSession.probing()
-    nodes = [kind for kind in NODE_KINDS if _can(lambda kind=kind: probe_node(kind, session))]
+    nodes = [kind for kind in NODE_KINDS if not has_machine(kind) and _can(lambda kind=kind: probe_node(kind, session))]
     switches = [
         name
         for name, cls in builtin_switches().items()

@@ -80,6 +80,7 @@ TABLE: dict[str, str] = {
     "routes": "1 1k",
     "wait": "poll interrupt adaptive",
     "rx_mode": "polling interrupt",
+    "vm_kernel": "/boot/vmlinuz",
     "rate": "max ndr pdr:0.5% ndr*0.5 500k 1M..1M..20M 10GbpsL2 mfr trace:random:7:30k trace:load.txt",
     "pairs": "1 2..2..8",
     "switch_cores": "1 2",

@@ -34,6 +34,10 @@ int main(int argc, char **argv)
 		return app_pause();
 	case OPTIONS_DISTANCE:
 		return app_distance();
+	case OPTIONS_GUEST:
+		return app_guest(argc - 2, argv + 2);
+	case OPTIONS_RELAY:
+		return app_relay(argc - 2, argv + 2);
 	case OPTIONS_BAD:
 		fprintf(stderr, "icbench-workload: %s\n", err);
 		return EXIT_USAGE;

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -12,7 +12,7 @@ from pytest_icbench.host.findings import Finding
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.process import Process
 from pytest_icbench.model.cpu_allocation import CpuAllocation
-from pytest_icbench.model.endpoint import AttachTarget
+from pytest_icbench.model.endpoint import Address, AttachTarget, Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,20 @@ class NodeFacts:
 
     Attributes:
         prepared_ns: time of the start of the node's first process (``time.perf_counter_ns``); None if unknown.
+        link: a link in ``netns`` that becomes the switch's port itself, because its other end is the node (a tap);
+            None: the node takes one end of a pair of links.
+        plug: called with the port that the switch has made, its layer 3 MTU in bytes and the addresses of its peers;
+            connects the node with it and returns the endpoint as the node's processes see it. None: they see that port.
+        untimed: why times of its processes are none, in one sentence; None: they are.
     """
 
     name: str
     init_pid: int
     extra: Mapping[str, str] = field(default_factory=dict)
     prepared_ns: int | None = None
+    link: str | None = None
+    plug: Callable[[Endpoint, int, Sequence[Address]], Endpoint] | None = None
+    untimed: str | None = None
 
     @property
     def netns(self) -> str:
@@ -73,6 +81,8 @@ class Node(Protocol):
 
     Attributes:
         kind: the name of this class for ``--icbench-node``.
+        machine: whether it is a virtual machine: it runs the workload alone, and only some ports lead into it
+            (``SwitchTraits.machine_ports``). A kind without this attribute is none.
     """
 
     kind: ClassVar[str]

@@ -23,22 +23,25 @@ from pytest_icbench.driver.switch.protocol import NODE_INTERFACE
 from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links
 from pytest_icbench.host.net.sockets import Echo
 from pytest_icbench.host.process import Process, cpu_clock_ns, raise_files
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.signals import shield_signals
 from pytest_icbench.kinds.startup.on_demand import Clients, Gate, serve
-from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
+from pytest_icbench.kinds.startup.startup_summary import START_FAILED, Course, summarize_startup
 from pytest_icbench.measure.case_progress import OnProgress, Progress
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S
+from pytest_icbench.measure.launch.validity import EMULATED
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.endpoint import Address
+from pytest_icbench.model.endpoint import Address, Veth
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.startup import FORK, Crowd, Idle, Retirement, Startups
+from pytest_icbench.model.traffic import MTU_ETHERNET
 
 #: Time for creating and removing a container, and a process, in seconds.
 CONTAINER_S, FORK_S = 0.06, 0.006
@@ -73,6 +76,8 @@ class Maker(Protocol):
 
     #: Path of the network namespace from which the containers are reached; None without one.
     outside: str | None
+    #: Why times of the containers are none; None: they are.
+    untimed: str | None
 
     def create(self, number: int, *, ask: bool = True) -> Startup:
         """Creates a container by its number, from 1. Raises ProvisionError, and then keeps what was created.
@@ -98,6 +103,7 @@ class NodeMaker:
         self._nodes: dict[int, Node] = {}
         self._inits: dict[int, tuple[str, int]] = {}
         self.outside: str | None = links.create_netns(session, "outside")
+        self.untimed: str | None = None
         self._echo = Echo(self.outside)
 
     def create(self, number: int, *, ask: bool = True) -> Startup:
@@ -110,7 +116,14 @@ class NodeMaker:
         started = time.perf_counter_ns()
         self._inits[number] = (facts.name, facts.init_pid)
         outer = links.End(f"b{number}", self.outside, here, (there,))
-        links.create_pair(self._session, outer, links.End(NODE_INTERFACE, facts.netns, there, (here,)))
+        if facts.link is None:
+            links.create_pair(self._session, outer, links.End(NODE_INTERFACE, facts.netns, there, (here,)))
+        else:
+            with enter_netns(facts.netns):
+                links.move(facts.link, outer)
+        if facts.plug is not None:
+            facts.plug(Veth(there, NODE_INTERFACE, outer.name), MTU_ETHERNET, (here,))
+        self.untimed = self.untimed or facts.untimed
         linked = time.perf_counter_ns()
         if ask:
             self._echo.ask(there.ip)
@@ -159,6 +172,7 @@ class ProcessMaker:
         self._session, self._cpus = session, cpus
         self._processes: dict[int, Process] = {}
         self.outside: str | None = None
+        self.untimed: str | None = None
 
     def create(self, number: int, *, ask: bool = True) -> Startup:  # noqa: ARG002 - as ``Maker``
         """See ``Maker``."""
@@ -235,7 +249,13 @@ def measure_startup(
         settings,
         startups,
         replace(around, treatment={**around.treatment, **_of_kind(crowd.kind), "node": crowd.kind}),
-        Course(started_at, time.monotonic() - began, failure),
+        # Where all came up, only their times can be at fault.
+        Course(
+            started_at,
+            time.monotonic() - began,
+            failure,
+            EMULATED if len(startups.total_ns) == crowd.count else START_FAILED,
+        ),
     )
 
 
@@ -306,7 +326,7 @@ def bear(
         idle=tuple(idle),
         retired=retired,
     )
-    return startups, failure
+    return startups, failure or maker.untimed
 
 
 def _look(maker: Maker, containers: int, before: int, session: HostSession) -> Idle:

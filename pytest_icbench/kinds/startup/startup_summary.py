@@ -39,12 +39,14 @@ class Course:
     Attributes:
         started_at: seconds since the epoch.
         duration_s: how long the case took.
-        failure: why the next one did not come up; None if all did.
+        failure: why the next one did not come up, or why the times of all are none (``NodeFacts.untimed``); else None.
+        reason: the reason of INVALID for the failure.
     """
 
     started_at: float
     duration_s: float
     failure: str | None = None
+    reason: str = START_FAILED
 
 
 def summarize_startup(
@@ -54,8 +56,8 @@ def summarize_startup(
     failure = course.failure
     times, last = startups.total_ns, startups.idle[-1] if startups.idle else None
     half_ns = startups.first_trip_quantile_ns(0.5)
-    evidence = None
-    if failure is not None:
+    evidence = failure
+    if failure is not None and course.reason == START_FAILED:
         evidence = f"container {len(times) + 1:,} of {startups.asked:,} did not come up: {failure}"
     return Measurement(
         case=case.id,
@@ -66,7 +68,7 @@ def summarize_startup(
         mode=case.mode_label,
         placement=around.placement,
         verdict=None if failure is None else Verdict.INVALID,
-        reason=None if failure is None else START_FAILED,
+        reason=None if failure is None else course.reason,
         evidence=evidence,
         bottleneck="unknown",
         generator_bound=False,
@@ -104,4 +106,8 @@ def recompute_startup(recorded: Recorded) -> Measurement:
         recorded.around,
         Course(whole.started_at, whole.duration_s, "" if whole.verdict == Verdict.INVALID else None),
     )
-    return measurement if measurement.evidence is None else replace(measurement, evidence=whole.evidence)
+    return (
+        measurement
+        if measurement.evidence is None
+        else replace(measurement, reason=whole.reason, evidence=whole.evidence)
+    )

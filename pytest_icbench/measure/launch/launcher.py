@@ -489,6 +489,8 @@ class Run:
             invalid = "function", fault
         if invalid is None and contradiction is not None:
             invalid = "accounts", contradiction
+        if invalid is None and self.rig.untimed is not None:
+            invalid = validity.EMULATED, self.rig.untimed
         throughput = sum(pair.throughput_pps for pair in pairs)
         tsc_hz = next((output.hello.tsc_hz for output in outputs if output.hello), None)
         work = self.work.between(throughput, tsc_hz)

@@ -30,6 +30,7 @@ class Scripted:
         self.alive: list[int] = []
         self.removed: list[int] = []
         self.outside: str | None = None
+        self.untimed: str | None = None
 
     def create(self, number: int, *, ask: bool = True) -> Startup:
         assert ask

@@ -28,5 +28,10 @@ extern const struct application *const APPLICATIONS[];
 int app_pause(void);
 /* Reads lines of pairs of CPUs from stdin until its end, and answers each with their distances. */
 int app_distance(void);
+/* Runs as the init process of a virtual machine; as another process of it, sets it up: see machine/setup.h.
+ */
+int app_guest(int argc, char **argv);
+/* Runs a command in a virtual machine: a socket of its virtio-serial port, a CPU of it, the words. */
+int app_relay(int argc, char **argv);
 
 #endif

@@ -281,7 +281,8 @@ static enum options_outcome find_request(const char *argument)
 		const char *argument;
 		enum options_outcome outcome;
 	} REQUESTS[] = {{"--version", OPTIONS_VERSION}, {"--options", OPTIONS_LIST}, {"--help", OPTIONS_HELP},
-	        {"-h", OPTIONS_HELP}, {"pause", OPTIONS_PAUSE}, {"distance", OPTIONS_DISTANCE}};
+	        {"-h", OPTIONS_HELP}, {"pause", OPTIONS_PAUSE}, {"distance", OPTIONS_DISTANCE},
+	        {"guest", OPTIONS_GUEST}, {"relay", OPTIONS_RELAY}};
 
 	for (size_t i = 0; i < sizeof(REQUESTS) / sizeof(REQUESTS[0]); i++)
 		if (strcmp(argument, REQUESTS[i].argument) == 0)

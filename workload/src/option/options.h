@@ -53,6 +53,8 @@ enum options_outcome {
 	OPTIONS_LIST,     /* --options was given */
 	OPTIONS_PAUSE,    /* the application is `pause` */
 	OPTIONS_DISTANCE, /* the application is `distance` */
+	OPTIONS_GUEST,    /* the application is `guest` */
+	OPTIONS_RELAY,    /* the application is `relay` */
 	OPTIONS_BAD,      /* err holds one sentence */
 };
 

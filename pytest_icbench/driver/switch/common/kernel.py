@@ -160,6 +160,21 @@ def veth_endpoint(attachment: Attachment, host_interface: str | None, mtu: int) 
     return Veth(address=attachment.address, interface=attachment.interface, host_interface=host_interface, mtu=mtu)
 
 
+def connect(session: HostSession, attachment: Attachment, port: links.End, *, mtu: int) -> None:
+    """Makes a port for an attachment's node: the far end of a veth pair, or the node's own link. Raises ProvisionError.
+
+    Args:
+        port: name and network namespace of the port.
+    """
+    node = attachment.node
+    if node.link is None:
+        links.create_pair(session, node_end(attachment), port, mtu=mtu)
+        return
+    with enter_netns(node.netns):
+        links.set_mtu(node.link, mtu)
+        links.move(node.link, port)
+
+
 def remove_ends(attachments: Sequence[Attachment]) -> None:
     """Removes the links in the nodes, and thereby their other ends."""
     for attachment in attachments:

@@ -182,6 +182,7 @@ class PortForwarder(DaemonSwitch):
     """A driver whose switch is a DPDK application that connects the two ports of each pair."""
 
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF)
+    machine_ports = (VHOST_USER, VHOST_USER_PACKED)
     learns = False
     max_pairs = 16  # RTE_MAX_ETHPORTS is 32
     segments = True

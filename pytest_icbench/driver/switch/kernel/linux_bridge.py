@@ -32,6 +32,7 @@ class LinuxBridge(kernel.KernelSwitch):
     learns = True
     least_ageing_s = 1.0
     uplinks = ("kernel",)
+    machine_ports = (kernel.VETH,)
 
     def __init__(self) -> None:
         self._uplink: NicUplink | None = None
@@ -58,7 +59,7 @@ class LinuxBridge(kernel.KernelSwitch):
             port = f"p{attachment.index}"
             self._attached.append(attachment)
             end = links.End(port, netns, grouped=True)
-            links.create_pair(session, kernel.node_end(attachment), end, mtu=spec.mtu)
+            kernel.connect(session, attachment, end, mtu=spec.mtu)
             with enter_netns(netns):
                 links.enslave(port, self._bridges[_segment(attachment)])
             endpoints.append(kernel.veth_endpoint(attachment, port, spec.mtu))

@@ -146,7 +146,7 @@ class OpenVSwitch(DaemonSwitch):
 
     name = "ovs"
     ports = (VHOST_USER, VHOST_USER_PACKED, *_KERNEL_PORTS)
-    queue_ports = (VHOST_USER, VHOST_USER_PACKED)
+    queue_ports = machine_ports = (VHOST_USER, VHOST_USER_PACKED)
     ports_by_name = ports_without_hugepages = _KERNEL_PORTS
     apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)
     scalable = True

@@ -173,6 +173,7 @@ class Vpp(DaemonSwitch):
     name = "vpp"
     ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, interfaces.MEMIF_CLIENT, *interfaces.KERNEL_PORTS)
     queue_ports = (VHOST_USER, VHOST_USER_PACKED, MEMIF, interfaces.MEMIF_CLIENT)
+    machine_ports = (VHOST_USER, VHOST_USER_PACKED)
     ports_by_name = ports_without_hugepages = interfaces.KERNEL_PORTS
     port_frame_bytes = interfaces.FRAME_BYTES
     apis = ("dpdk", *SOCKET_APIS, *NETDEV_APIS)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -41,6 +42,12 @@ class RecordingLinks:
 
     def create_pair(self, session: Any, a: Any, b: Any, *, mtu: int) -> None:
         self.calls.append(("pair", a.name, a.netns, b.name, b.netns, mtu))
+
+    def move(self, name: str, end: Any) -> None:
+        self.calls.append(("move", name, end.name, end.netns))
+
+    def set_mtu(self, name: str, mtu: int) -> None:
+        self.calls.append(("mtu", name, mtu))
 
     def create_netns(self, session: Any, suffix: str) -> str:
         self.calls.append(("netns", suffix))
@@ -169,6 +176,32 @@ def test_the_bridge_lives_in_a_namespace_of_its_own(links: RecordingLinks, tmp_p
     switch.stop()
     switch.stop()
     assert [call[0] for call in links.calls] == ["grouped", "remove", "remove", "delete netns"]
+
+
+def test_a_node_s_own_link_becomes_the_port_itself(
+    links: RecordingLinks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine's tap is the bridge's port, beside a container's veth: no link more than a host of machines has."""
+
+    @contextmanager
+    def enter(netns: str) -> Iterator[None]:
+        links.calls.append(("enter", netns))
+        yield
+
+    monkeypatch.setattr(kernel, "enter_netns", enter)
+    first, second = attachments_of(tmp_path)
+    machine = replace(first, node=replace(first.node, link="tap0"))
+    session: Any = RecordingSession(tmp_path)
+    LinuxBridge().start(session, spec_of(tmp_path, port="veth"), [machine, second])
+    made = [
+        call for call in links.calls if call[0] in ("enter", "mtu", "move", "pair") and call[1] != "/run/netns/r1-br"
+    ]
+    assert made == [
+        ("enter", netns(0)),
+        ("mtu", "tap0", 1500),
+        ("move", "tap0", "p0", "/run/netns/r1-br"),
+        ("pair", "eth0", netns(1), "p1", "/run/netns/r1-br", 1500),
+    ]
 
 
 def test_the_links_of_a_bridge_end_in_one_go(links: RecordingLinks, tmp_path: Path) -> None:
