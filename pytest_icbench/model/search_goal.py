@@ -85,7 +85,7 @@ class Goal:
         """Whether unsent frames count as lost: if their share of the intended frames exceeds the goal's width.
 
         RFC 9971 would count each. With fewer the search cannot tell the load from the intended one. They are not lost
-        by the device, and are subtracted from the reported rate (``measure.summary.search``).
+        by the device, and are subtracted from the reported rate (``kinds.search.search_run``).
         """
         return unsent > self.width * intended
 
