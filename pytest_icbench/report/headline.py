@@ -221,8 +221,8 @@ def _against_first(result: Result) -> Result:
 def _counted(name: str, count: int) -> Tile:
     verdict = overview.verdict_named(name) if count else None
     if verdict is None:
-        return Tile(str(count), printable(name))
-    return Tile(str(count), verdict, "", verdict.colour, "ic-notable" if verdict.notable else "")
+        return Tile(f"{count:,}", printable(name))
+    return Tile(f"{count:,}", verdict, "", verdict.colour, "ic-notable" if verdict.notable else "")
 
 
 def short_reason(skipped: Sequence[tuple[str, str]]) -> str:

@@ -15,7 +15,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.result import Result
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import headline, remarks
+from pytest_icbench.report import headline, overview, remarks
 from pytest_icbench.report.answer import MOST_TRAFFICS, answer
 from pytest_icbench.report.figure.dots import dot_charts
 from pytest_icbench.report.html.body import summary
@@ -58,6 +58,15 @@ def test_the_title_is_the_question() -> None:
     same = [result(Case("ovs")), result(Case("ovs", candidate="new"))]
     assert headline.question(same) == "Did ovs:new regress against ovs?"
     assert headline.question([]) == "Nothing was measured"
+
+
+def test_thousands_of_cases_are_counted_with_commas() -> None:
+    assert headline.tiles([result(Case("ovs"), verdict=Verdict.PASS)] * 5000, [])[0].number == "5,000"
+
+
+def test_many_equal_paths_are_listed() -> None:
+    (ranking,) = overview.rankings([result(Case(name)) for name in ("ovs", "testpmd", "vpp")])
+    assert ranking.winner == "ovs, testpmd and vpp"
 
 
 def test_cases_that_take_turns_add_up() -> None:
