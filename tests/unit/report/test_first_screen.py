@@ -73,6 +73,8 @@ def test_cases_that_take_turns_add_up() -> None:
     """All begin at the first turn, and none has the time of the others."""
     turns = [result(Case(switch), started_at=1e9, duration_s=50.0) for switch in ("ovs", "veth", "direct")]
     assert headline.facts(turns)[0].endswith("2:30 of measuring")
+    pair = [replace(each, started_at=1e9, duration_s=50.0) for each in upgrade()]
+    assert headline.facts(pair)[0].endswith("0:50 of measuring")
 
 
 def test_the_facts_say_when_where_and_what() -> None:
