@@ -133,8 +133,8 @@ def facts(results: Sequence[Result], runs: Sequence[str] = ()) -> list[str]:
         return [*(f"run {printable(run)}" for run in runs)]
     began = min((result.started_at for result in results if result.started_at), default=0.0)
     ended = max((result.started_at + result.duration_s for result in results), default=0.0)
-    # The times of cases that take turns do not overlap, although all of them began at the first turn. A base has that of
-    # its candidate.
+    # The times of cases that take turns do not overlap, although all of them began at the first turn. A base has the
+    # time of its candidate.
     bases = {result.side_by_side.base for result in results if result.side_by_side is not None}
     measured_s = max(ended - began, sum(result.duration_s for result in results if result.case not in bases))
     parts = []
