@@ -34,7 +34,9 @@ _KEPT_S = 3.0
 #: The time in seconds after which an answer about a flow holds for all its frames.
 _ASKED_S = 0.5
 
-each_switch = pytest.mark.icbench(switch=SWITCHES, pairs=2, mode=MODES, reference=False)
+#: A test takes about as long as one launch: 33 s for 11 tests. So sessions foresee it.
+SHORT = {"reference": False, "repeats": 1, "duration": 2.0}
+each_switch = pytest.mark.icbench(switch=SWITCHES, pairs=2, mode=MODES, **SHORT)
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_frames_of_every_length_reach_their_peer_alone(traffic: DeliveryChecker)
 
 
 @pytest.mark.icbench_long
-@pytest.mark.icbench(switch=SWITCHES, pairs=2, mode=MODES, packet_size=9216, reference=False)
+@pytest.mark.icbench(switch=SWITCHES, pairs=2, mode=MODES, packet_size=9216, **SHORT)
 def test_jumbo_frames_reach_their_peer_alone(traffic: DeliveryChecker, declared: ForwardingBehaviour) -> None:
     """Frames of up to 9216 bytes pass ports with such an MTU. A switch that declares a lower limit is skipped."""
     assert declared.jumbo

@@ -36,12 +36,12 @@ from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import decisions
 from pytest_icbench.report.decisions import power
-from pytest_icbench.report.overview import Ranking, held_back, rankings, verdict_named, work_of
+from pytest_icbench.report.overview import Ranking, held_back, listed, rankings, verdict_named, work_of
 from pytest_icbench.report.plain import plain_ratio, with_plain
 from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.report.value_changes import change_of, comparisons, in_units
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import alternatives, counted, percent, plain_name, printable, signed_percent, span
+from pytest_icbench.wording import counted, percent, plain_name, printable, signed_percent, span
 
 #: Number of traffics that the first screen shows for each kind of measurement.
 MOST_TRAFFICS = 2
@@ -349,15 +349,11 @@ def _floors(leaders: Sequence[Result]) -> str:
     held = [path_of(item) for item in leaders if any(held_back(item, other) for other in leaders)]
     parts = []
     if floors:
-        named = "each" if len(floors) == len(leaders) else _listed(floors)
+        named = "each" if len(floors) == len(leaders) else listed(floors)
         parts.append(f"; {named} can carry more")
     if held:
-        parts.append(f"; the endpoints of {_listed(held)} share CPUs, which makes a path slower, never faster")
+        parts.append(f"; the endpoints of {listed(held)} share CPUs, which makes a path slower, never faster")
     return "".join(parts)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return alternatives(names).replace(" or ", " and ")
 
 
 def _why(leaders: Sequence[Result]) -> str:

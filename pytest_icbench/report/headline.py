@@ -132,8 +132,10 @@ def facts(results: Sequence[Result], runs: Sequence[str] = ()) -> list[str]:
         return [*(f"run {printable(run)}" for run in runs)]
     began = min((result.started_at for result in results if result.started_at), default=0.0)
     ended = max((result.started_at + result.duration_s for result in results), default=0.0)
-    # The times of cases that take turns do not overlap, although all of them began at the first turn.
-    measured_s = max(ended - began, sum(result.duration_s for result in results))
+    # The times of cases that take turns do not overlap, although all of them began at the first turn. A base has the
+    # time of its candidate.
+    bases = {result.side_by_side.base for result in results if result.side_by_side is not None}
+    measured_s = max(ended - began, sum(result.duration_s for result in results if result.case not in bases))
     parts = []
     if began:
         parts.append(f"{datetime.fromtimestamp(began, UTC):%-d %b %Y, %H:%M} UTC, {clock(measured_s)} of measuring")
@@ -220,8 +222,8 @@ def _against_first(result: Result) -> Result:
 def _counted(name: str, count: int) -> Tile:
     verdict = overview.verdict_named(name) if count else None
     if verdict is None:
-        return Tile(str(count), printable(name))
-    return Tile(str(count), verdict, "", verdict.colour, "ic-notable" if verdict.notable else "")
+        return Tile(f"{count:,}", printable(name))
+    return Tile(f"{count:,}", verdict, "", verdict.colour, "ic-notable" if verdict.notable else "")
 
 
 def short_reason(skipped: Sequence[tuple[str, str]]) -> str:

@@ -29,7 +29,7 @@ from pytest_icbench.report.host_states import apart, common_state, in_one_state,
 from pytest_icbench.report.plain import over
 from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import percent
+from pytest_icbench.wording import alternatives, percent
 
 #: Paths are called equal if they differ by at most this share, by their intervals. Launches of one path on a virtual
 #: machine differ by as much.
@@ -157,7 +157,7 @@ def _ranking(group: Sequence[Result]) -> Ranking:
     leads = [ahead]
     if rivals:
         leads.insert(0, f"equal within {percent(apart or 0.0)}" if tied else _undecided(best, rivals, gains))
-    leaders = " and ".join(map(path_of, (best, *rivals)))
+    leaders = listed(list(map(path_of, (best, *rivals))))
     qualifiers = (work_of(best), f"{placement} placement" if placement else "")
     return Ranking(
         question=f"{metric_name}: {key.say()}" + "".join(f", {text}" for text in (*qualifiers, state) if text),
@@ -171,6 +171,10 @@ def _ranking(group: Sequence[Result]) -> Ranking:
         missing=missing,
         tied=tied,
     )
+
+
+def listed(names: Sequence[str]) -> str:
+    return alternatives(names).replace(" or ", " and ")
 
 
 def _best_first(paths: list[Result]) -> list[Result]:

@@ -45,7 +45,7 @@ def body(page: Page) -> str:
 <noscript><p>Charts and rows need JavaScript; results.jsonl, next to this page, has all data.</p></noscript>
 <div id="ic-figures"></div>
 <section id="ic-cases" aria-labelledby="ic-cases-head">
-<h2 id="ic-cases-head">Cases ({len(page.results)})</h2>
+<h2 id="ic-cases-head">Cases ({len(page.results):,})</h2>
 <div class="ic-controls"><label for="ic-filter">Show only cases with</label>
 <input id="ic-filter" type="search" placeholder="ovs 64B {Verdict.PASS}" autocomplete="off">
 <span id="ic-count" role="status"></span></div>
@@ -138,7 +138,7 @@ def _skips(page: Page) -> str:
         more = f"<li>and {len(tests) - _MOST_NAMED} more</li>" if len(tests) > _MOST_NAMED else ""
         count = counted(len(tests), "test")
         items.append(f"<details><summary>{count}: {text(reason)}</summary><ul>{names}{more}</ul></details>")
-    return _section("ic-skipped", f"Not measured ({len(page.skipped)})", "".join(items))
+    return _section("ic-skipped", f"Not measured ({len(page.skipped):,})", "".join(items))
 
 
 def _statements(page: Page) -> str:

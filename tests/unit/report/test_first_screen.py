@@ -15,7 +15,7 @@ from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.report import headline, remarks
+from pytest_icbench.report import headline, overview, remarks
 from pytest_icbench.report.answer import MOST_TRAFFICS, answer
 from pytest_icbench.report.figure.dots import dot_charts
 from pytest_icbench.report.html.body import summary
@@ -60,10 +60,21 @@ def test_the_title_is_the_question() -> None:
     assert headline.question([]) == "Nothing was measured"
 
 
+def test_thousands_of_cases_are_counted_with_commas() -> None:
+    assert headline.tiles([result(Case("ovs"), verdict=Verdict.PASS)] * 5000, [])[0].number == "5,000"
+
+
+def test_many_equal_paths_are_listed() -> None:
+    (ranking,) = overview.rankings([result(Case(name)) for name in ("ovs", "testpmd", "vpp")])
+    assert ranking.winner == "ovs, testpmd and vpp"
+
+
 def test_cases_that_take_turns_add_up() -> None:
     """All begin at the first turn, and none has the time of the others."""
     turns = [result(Case(switch), started_at=1e9, duration_s=50.0) for switch in ("ovs", "veth", "direct")]
     assert headline.facts(turns)[0].endswith("2:30 of measuring")
+    pair = [replace(each, started_at=1e9, duration_s=50.0) for each in upgrade()]
+    assert headline.facts(pair)[0].endswith("0:50 of measuring")
 
 
 def test_the_facts_say_when_where_and_what() -> None:
