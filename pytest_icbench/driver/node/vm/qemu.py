@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.root import Root
 
 PROGRAM = "qemu-system-x86_64"
@@ -27,7 +28,7 @@ PCI_ADDRESS = f"0000:00:{_SLOT:02x}.0"
 TAP = "tap0"
 _KVM_CREATE_VM = 0xAE01
 _VIRTUALIZES = re.compile(r"^flags\b.*\b(vmx|svm)\b", re.MULTILINE)
-_ANSWER_S = 10.0
+_ANSWER_S, _LISTENS_S, _POLL_S = 10.0, 2.0, 0.005
 _ANSWER_MAX_BYTES = 2**20
 
 
@@ -148,11 +149,10 @@ class Monitor:
     def __init__(self, path: Path) -> None:
         self._lines, self._waiting = Lines(), list[Mapping[str, Any]]()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self._socket.connect(str(path))
-        except OSError as error:
+        # Its path is there before it listens.
+        if not wait_until(lambda: self._socket.connect_ex(str(path)) == 0, _LISTENS_S, _POLL_S):
             self._socket.close()
-            raise ProvisionError(f"QEMU's monitor {path} does not answer: {error.strerror or error}") from None
+            raise ProvisionError(f"QEMU's monitor {path} does not answer: nothing listens there")
         self._next("QMP", "the greeting")
         self.call("qmp_capabilities")
 
