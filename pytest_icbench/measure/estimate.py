@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from pytest_icbench.measure.stopping import MOST_FOR_A_STATE, fewest_comparing, fewest_launches
+from pytest_icbench.measure.stopping import fewest_comparing, fewest_launches
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.warmup import FEWEST_WINDOWS
@@ -15,9 +15,6 @@ from pytest_icbench.stats.warmup import FEWEST_WINDOWS
 LAUNCH_OVERHEAD_S = 0.32
 #: Time for building, checking and closing one rig, in seconds.
 RIG_OVERHEAD_S = 1.5
-#: Launches of a case in which the state of the host changes, and which are repeated: 2.1 in the demo where it changed
-#: every other second.
-CHANGED_LAUNCHES = 2
 #: Launches of a case, and of its reference link, before the two change places over two hosts: they take turns at the
 #: NICs, and the rig of each turn is built anew.
 LAUNCHES_A_TURN = 4
@@ -47,17 +44,6 @@ class Extent:
     def turns_s(self, rigs: int) -> float:
         """Returns the seconds for ``rigs`` built while the case is measured, if it and its reference take turns."""
         return RIG_OVERHEAD_S * rigs if self.reference and self.in_turn else 0.0
-
-
-def foreseen(settings: Settings, steady: float) -> Settings:
-    """Returns the settings with as many launches as a fixed number becomes on a host that changes its state.
-
-    Args:
-        steady: the share of time in which the host is in its most frequent state.
-    """
-    if steady >= 1.0 or settings.repeats is None:
-        return settings
-    return replace(settings, repeats=math.ceil(settings.repeats * min(1 / steady, MOST_FOR_A_STATE)) + CHANGED_LAUNCHES)
 
 
 def launches_s(settings: Settings, _rate: Rate, extent: Extent) -> float:

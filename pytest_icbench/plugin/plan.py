@@ -17,7 +17,6 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -29,7 +28,7 @@ from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.kinds.runs import estimate_s
 from pytest_icbench.kinds.startup.startup_run import startup_estimate_s
 from pytest_icbench.kinds.throughput.throughput_run import TRAINS_S
-from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, comparison_estimate_s, foreseen, launch_estimate_s
+from pytest_icbench.measure.estimate import RIG_OVERHEAD_S, comparison_estimate_s, launch_estimate_s
 from pytest_icbench.measure.soak import SOAK_S, soak_estimate_s
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case, rig_group
@@ -45,10 +44,6 @@ from pytest_icbench.wording import clock, counted, printable, wrapped
 
 #: The share of a budget that is kept back for retests of possible regressions, at least one, where the cases leave it.
 RETESTS = 0.2
-#: What makes fixed numbers of launches longer.
-MOVES = "the hypervisor moves this host's CPUs, which takes more launches"
-#: The fewest launches of fixed numbers for which a session watches whether the CPUs move.
-WORTH_WATCHING = 60
 #: Width of a line with a reason; a plan indents it.
 REASON_WIDTH = 92
 #: The ratio of half-width to precision that is assumed before anything was measured.
@@ -314,12 +309,7 @@ def _over(run: Sequence[Planned], total_s: float, hosts: int) -> str:
 
 
 def estimates(
-    testbed: Testbed,
-    planned: Sequence[Benchmark],
-    soak_s: float | None = None,
-    *,
-    budgeted: bool = False,
-    steady: float = 1.0,
+    testbed: Testbed, planned: Sequence[Benchmark], soak_s: float | None = None, *, budgeted: bool = False
 ) -> list[float]:
     """Returns the seconds that each case takes at least; 0 for one that is skipped.
 
@@ -329,7 +319,6 @@ def estimates(
         planned: the cases in their order.
         soak_s: the user's length of a long run in seconds; None: the tests say it.
         budgeted: a budget may end a case with the fewest launches that have an interval, before its precision is known.
-        steady: see ``foreseen``.
     """
     forecast, compared = [], count_comparisons(planned)
     previous: object = None
@@ -344,9 +333,7 @@ def estimates(
         if benchmark.case.candidate is not None:
             seconds = benchmark.request.comparisons * comparison_estimate_s(benchmark.settings, compared)
         else:
-            settings = foreseen(benchmark.settings, steady)
-            build = key != previous
-            seconds = _without_search_s(testbed, benchmark, settings, build=build, soak_s=soak_s, budgeted=budgeted)
+            seconds = _without_search_s(testbed, benchmark, build=key != previous, soak_s=soak_s, budgeted=budgeted)
         whole = _looked_for(benchmark)
         if whole is not None and whole not in searched:  # searched for once per run
             searched.add(whole)
@@ -356,30 +343,16 @@ def estimates(
     return forecast
 
 
-def steady_share(testbed: Testbed, planned: Sequence[Benchmark]) -> float:
-    """Returns the share of time in which this host is in its most frequent state, which fixed numbers of launches need.
-
-    Watching a host takes seconds, so for a session of few such launches it is 1.
-    """
-    fixed = [one for one in planned if one.settings.repeats and one.case.candidate is None]
-    if sum(one.settings.repeats or 0 for one in fixed) < WORTH_WATCHING:
-        return 1.0
-    for one in fixed:
-        with suppress(Unsupported, ProvisionError):
-            return testbed.steady(one.case)
-    return 1.0
-
-
 def count_comparisons(planned: Iterable[Benchmark]) -> int:
     """Returns the number of comparisons with a base, which keep the session's error rate together."""
     return sum(benchmark.request.comparisons for benchmark in planned if benchmark.case.candidate is not None)
 
 
 def _without_search_s(
-    testbed: Testbed, benchmark: Benchmark, settings: Settings, *, build: bool, soak_s: float | None, budgeted: bool
+    testbed: Testbed, benchmark: Benchmark, *, build: bool, soak_s: float | None, budgeted: bool
 ) -> float:
     """Returns the seconds without the search for a rate that the load is a share of."""
-    rate, request = benchmark.case.rate, benchmark.request
+    settings, rate, request = benchmark.settings, benchmark.case.rate, benchmark.request
     launches = settings.min_launches + 1 if budgeted else None
     if (crowd := benchmark.case.load.crowd) is not None:
         return startup_estimate_s(crowd)

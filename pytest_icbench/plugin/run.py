@@ -46,7 +46,6 @@ from pytest_icbench.plugin.plan import (
     is_adaptive,
     make_budget,
     retest_settings,
-    steady_share,
 )
 from pytest_icbench.plugin.progress import ProgressLine, Schedule
 from pytest_icbench.plugin.run_files import hide_names
@@ -145,10 +144,8 @@ class Run:
         self.testbed = testbed
         self.policy, self.comparer = load_gate(options, count_judged_cases(benchmarks(items)))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
-        #: The share of time in which the host is in its most frequent state, as far as that was worth a look.
-        self.steady = steady_share(testbed, benchmarks(items))
         #: The seconds that each case takes at least, by its place.
-        self.forecast = _forecast(testbed, options, items, steady=self.steady)
+        self.forecast = _forecast(testbed, options, items)
         self.progress = ProgressLine(config, Schedule(self.forecast))
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
@@ -471,9 +468,9 @@ class Run:
         self._undo.close()
 
 
-def _forecast(testbed: Testbed, options: Options, items: Sequence[pytest.Item], *, steady: float) -> list[float]:
+def _forecast(testbed: Testbed, options: Options, items: Sequence[pytest.Item]) -> list[float]:
     budgeted = options.budget is not None
-    return estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted, steady=steady)
+    return estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted)
 
 
 def check_root() -> None:

@@ -30,7 +30,6 @@ from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.items import BENCHMARK, PUBLISHED, Benchmark, benchmarks, explain_unmatched, is_benchmark
 from pytest_icbench.plugin.outcomes import Outcomes, skip
 from pytest_icbench.plugin.plan import (
-    MOVES,
     count_hosts,
     estimates,
     is_adaptive,
@@ -38,7 +37,6 @@ from pytest_icbench.plugin.plan import (
     make_budget,
     plan,
     reason_lines,
-    steady_share,
 )
 from pytest_icbench.plugin.repeat import resume_command
 from pytest_icbench.plugin.run import Run, check_root, check_stored
@@ -361,8 +359,7 @@ def _names_case(nodeid: str) -> bool:
 
 def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmark]) -> str:
     """Returns how many cases run on this host, how long that takes, and what makes it shorter."""
-    steady = steady_share(testbed, planned)
-    least = estimates(testbed, planned, options.soak_duration, budgeted=options.budget is not None, steady=steady)
+    least = estimates(testbed, planned, options.soak_duration, budgeted=options.budget is not None)
     number, least_s = sum(seconds > 0 for seconds in least), sum(least)
     if not number:
         return "none of them can run here; the end says why"
@@ -370,7 +367,6 @@ def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmar
     if options.budget is not None:
         least_s = most_s = max(least_s, options.budget)
     said = f"{number} of {counted(len(planned), 'case')} can run here: {_time(least_s, most_s)}"
-    said += f" ({MOVES})" if steady < 1 else ""
     if most_s < LONG_S:
         return said
     ways = ["fewer by -k"]

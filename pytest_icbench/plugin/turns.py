@@ -28,7 +28,7 @@ from _pytest.skipping import evaluate_skip_marks
 from pytest_icbench.errors import IcbenchError, ProvisionError, Unsupported
 from pytest_icbench.kinds.runs import Measuring
 from pytest_icbench.measure.case_progress import Progress
-from pytest_icbench.measure.estimate import foreseen, launch_estimate_s
+from pytest_icbench.measure.estimate import launch_estimate_s
 from pytest_icbench.measure.stopping import fewest_launches
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
@@ -221,8 +221,7 @@ class Turns:
         share = min(launch_s / (self._run.forecast[member.place] or launch_s), 1.0)
         if member.over:
             return 1.0
-        launches = fewest_launches(foreseen(member.settings, self._run.steady))
-        return max(1 - (launches - 1) * share, share) if first else share
+        return max(1 - (fewest_launches(member.settings) - 1) * share, share) if first else share
 
     def _begin(self, member: _Member, rigs: Setup[Any], began: float) -> Measuring:
         run, case, settings, requests = self._run, member.case, member.settings, member.requests

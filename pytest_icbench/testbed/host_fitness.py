@@ -22,16 +22,12 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.fitness import Fitness, Link
 from pytest_icbench.model.placement import CpuPair, CpuState
 from pytest_icbench.model.settings import Settings
-from pytest_icbench.stats.states import find_states
 from pytest_icbench.testbed.case_rig import Rig
 
 #: How long the CPUs are watched, in seconds.
 SAMPLE_S = 0.5
 #: A host is quiet once it was so in this many samples in a row, each this long.
 QUIET_SAMPLES, WAIT_SAMPLE_S = 3, 1.0
-#: How long a host is watched for changes of the distance of its CPUs, and how long between two looks, in seconds.
-#: On a host that changed it 3.5 times a second, it stayed for up to 7 s.
-STATES_S, STATES_LOOK_S = 3.0, 0.1
 #: Launches of a control link.
 CONTROL_LAUNCHES = 3
 _CONTROL: dict[str, Any] = {"warmup_s": 0.15, "max_warmup_s": 0.0, "duration_s": 0.3, "drain_s": 0.2, "repeats": 1}
@@ -93,26 +89,6 @@ def read_cpu_state(pairs: Sequence[CpuPair]) -> tuple[CpuState, str | None]:
     """Returns the state of the CPUs of these pairs, and the reason if it has no figures. Raises IcbenchError."""
     answer = run([workload_path(), "distance"], timeout_s=10, input=format_question(pairs)).stdout
     return parse_answer(answer, pairs)
-
-
-def watch_states(pairs: Sequence[CpuPair], read: Callable[[], CpuState] | None = None) -> float:
-    """Returns the share of some seconds in which a host was in its most frequent state; 1 if that is not known.
-
-    Args:
-        read: reads the state of the CPUs of these pairs; by default on this host.
-    """
-    read = read or (lambda: read_cpu_state(pairs)[0])
-    began, distances = time.monotonic(), list[float]()
-    while time.monotonic() - began < STATES_S:
-        try:
-            state = read()
-        except IcbenchError:
-            return 1.0
-        if state.distance_ns is None:
-            return 1.0
-        distances.append(state.distance_ns)
-        time.sleep(STATES_LOOK_S)
-    return max(map(len, find_states(distances)), default=1) / max(len(distances), 1)
 
 
 def measure_link(case: Case, rig: Rig, api: str, settings: Settings) -> Link | str:

@@ -45,7 +45,7 @@ from pytest_icbench.model.settings import Settings
 from pytest_icbench.testbed.candidate_catalogue import Candidates
 from pytest_icbench.testbed.case_rig import BuildOptions, EmptyRig, Rig
 from pytest_icbench.testbed.feasibility import Feasibility, Hosts
-from pytest_icbench.testbed.host_fitness import measure_link, wait_quiet, watch_states
+from pytest_icbench.testbed.host_fitness import measure_link, wait_quiet
 from pytest_icbench.testbed.host_rig import HostPart, HostRig
 from pytest_icbench.testbed.noisy_neighbour_load import open_views
 from pytest_icbench.testbed.probe import add_application
@@ -103,7 +103,6 @@ class Testbed:
         self._binaries |= self.candidates.binaries
         self._warnings: list[str] = []
         self._fitness: Fitness | None = None
-        self._steady: float | None = None
         self._hosts = Hosts(HostSession.probing(replace(self._session_options, configs={})), self._remote_host())
         self._feasibility = Feasibility(
             catalogue, options, self._cases, self._hosts, unsupported=unsupported, candidates=self.candidates
@@ -290,16 +289,6 @@ class Testbed:
     @cached_property
     def _identity(self) -> Mapping[str, Any]:
         return host_facts.identity(self.session.root)
-
-    def steady(self, case: Case) -> float:
-        """Returns the share of time in which the CPUs of a case's threads are in their most frequent state.
-
-        It is 1 on a bare machine. The first call watches a virtual one for some seconds. Raises as ``placement`` does.
-        """
-        if self._steady is None:
-            virtual = self._identity.get("hypervisor") is not None
-            self._steady = watch_states(self.placement(case).hand_overs) if virtual else 1.0
-        return self._steady
 
     def measure(
         self,

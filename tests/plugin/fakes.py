@@ -64,7 +64,6 @@ class FakeTestbed:
         detail: what a measurement's progress tells instead of its launch.
         turns: of a case that takes turns.
         fitness: what examining the host finds; controlled: what measuring a control link gives.
-        in_one_state: the share of time in which the host is in its most frequent state.
     """
 
     log: ClassVar[list[str]] = []
@@ -79,7 +78,6 @@ class FakeTestbed:
     detail: ClassVar[str | None] = None
     fitness: ClassVar[Fitness] = Fitness(Interference(2, 0.5, taken=0.02, stolen=0.0), 2900.0)
     controlled: ClassVar[Link | str | None] = None
-    in_one_state: ClassVar[float] = 1.0
 
     policy = "cooperative"
     warnings: tuple[str, ...] = ()
@@ -124,10 +122,6 @@ class FakeTestbed:
         if case.switch in self.unsupported:
             raise Unsupported(self.unsupported[case.switch])
         return Placement("cooperative", (1,), (0, 0), (0,), 0, 128)
-
-    def steady(self, case: Case) -> float:
-        self.placement(case)
-        return self.in_one_state
 
     def measure_versions(
         self,

@@ -141,21 +141,6 @@ def test_a_session_says_how_long_it_takes(
     assert any(said in line for line in lines), lines
 
 
-def test_a_session_on_a_host_that_changes_its_state_says_that_it_takes_longer(
-    inner: Runner, bench: type[FakeTestbed]
-) -> None:
-    inner.write(test_x=TESTS)
-
-    def said() -> str:
-        return next(line for line in inner.run("--icbench-repeats=100").outlines if "can run here" in line)
-
-    steady = said()
-    bench.in_one_state = 0.6
-    assert "hypervisor" not in steady
-    assert "the hypervisor moves this host's CPUs, which takes more launches" in said()
-    assert said().partition(" (")[0] != steady.partition(";")[0]
-
-
 def test_a_directory_without_tests_gets_the_name_of_the_scenarios(inner: Runner) -> None:
     result = inner.run("-k", "vpp")
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED

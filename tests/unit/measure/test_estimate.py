@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_icbench.kinds.runs import estimate_s
-from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, comparison_estimate_s, foreseen
+from pytest_icbench.measure.estimate import LAUNCH_OVERHEAD_S, RIG_OVERHEAD_S, comparison_estimate_s
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 
@@ -17,13 +17,6 @@ def test_a_fixed_number_of_launches() -> None:
     assert estimate_s(settings, reference=False) == pytest.approx(4 * launch + RIG_OVERHEAD_S)
     assert estimate_s(settings, reference=True) == pytest.approx(8 * launch + 2 * RIG_OVERHEAD_S)
     assert estimate_s(settings, reference=False, build=False) == pytest.approx(4 * launch)
-
-
-@pytest.mark.parametrize(("steady", "launches"), [(1.0, 6), (0.9, 9), (0.6, 12), (0.4, 14)])
-def test_a_host_whose_cpus_move_takes_more_launches_than_a_fixed_number(steady: float, launches: int) -> None:
-    """As many as asked for in one state, at most twice as many in all, and those that are repeated."""
-    assert foreseen(Settings(repeats=6), steady).repeats == launches
-    assert foreseen(Settings(), steady) == Settings()  # its time bounds it
 
 
 def test_rigs_that_take_turns_are_built_anew() -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +18,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import decode, encode
 from pytest_icbench.model.fitness import Control, Fitness, Link
 from pytest_icbench.model.interference import Interference, Taker
-from pytest_icbench.model.placement import CpuState
 from pytest_icbench.testbed import host_fitness
-from pytest_icbench.testbed.host_fitness import examine, measure_link, wait_quiet, watch_states
+from pytest_icbench.testbed.host_fitness import examine, measure_link, wait_quiet
 from tests.unit.scripted_rig import EXECUTABLE, FAST, MAX, ScriptedRig
 
 QUIET = Fitness(Interference(2, 0.5, taken=0.02, stolen=0.0), 2900.0)
@@ -194,16 +192,3 @@ def test_a_control_link_that_cannot_be_built_costs_no_case(monkeypatch: pytest.M
     rig.build = build  # type: ignore[method-assign]
     assert link(rig, monkeypatch) == "control link veth was not measured: no huge page is free"
     assert rig.log[-1] == "rig close"
-
-
-@pytest.mark.parametrize(
-    ("distances", "share"), [((60.0, 62.0, 450.0, 66.0), 0.75), ((60.0, 66.0), 1.0), ((60.0, None), 1.0)]
-)
-def test_a_host_is_watched_for_its_most_frequent_state(
-    monkeypatch: pytest.MonkeyPatch, distances: tuple[float | None, ...], share: float
-) -> None:
-    readings, clock = iter(distances), iter(range(len(distances) + 1))
-    monkeypatch.setattr(host_fitness, "STATES_S", len(distances) + 0.5)
-    monkeypatch.setattr(time, "sleep", lambda _seconds: None)
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock, len(distances) + 1))
-    assert watch_states([(0, 1)], lambda: CpuState(next(readings))) == share
