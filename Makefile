@@ -29,7 +29,7 @@ help: ## this list
 install: ## packages (root, Debian), .venv, the wheel in it; default
 	@scripts/setup.sh
 
-demo: install ## every switch that this host can run, in 2 to 3 minutes, results in reports/
+demo: install ## every switch that this host can run, in 2 minutes, results in reports/
 	$(PYTEST) scenarios/test_demo.py $(ARGS)
 
 test: install ## lint, C tests, every test that is not slow: packets over every switch here; 6 minutes at most; host tests need root

@@ -150,9 +150,7 @@ def parser() -> argparse.ArgumentParser:
     top.set_defaults(command=lambda _arguments: _help(top), takes_others=False)
     commands = _Subcommands(top)
 
-    demo = commands.add_parser(
-        "demo", help="measure every switch of this host, in 2 to 3 minutes, into reports/ (root)"
-    )
+    demo = commands.add_parser("demo", help="measure every switch of this host, in 2 minutes, into reports/ (root)")
     demo.usage = "icbench demo [options of pytest, such as -k ovs or --icbench-node netns]"
     demo.set_defaults(command=_demo, takes_others=True)
 

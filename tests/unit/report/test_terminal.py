@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
@@ -198,10 +199,15 @@ def test_no_line_is_wider_than_the_page_or_has_control_characters(
 
 @given(st.lists(cases, min_size=1, max_size=8), st.sampled_from([80, 100, 160]))
 def test_rows_never_look_alike(found: list[Case], width: int) -> None:
-    """Equal values, so that only names distinguish rows. A row that has a line for its name alone is that line."""
+    """Equal values, so that only names distinguish rows. A row with a line for its name alone goes on in the next."""
     for part in "\n".join(table([line_of(case, {}) for case in found], width)).split("\n\n"):
         # Each grid begins with a line of heads; a title and a line of values below a name are indented or have a colon.
-        rows = [text for text in part.splitlines() if not text.startswith(" ") and ": " not in text]
+        lines = [*part.splitlines(), ""]
+        rows = [
+            text + below * below.startswith(" ")
+            for text, below in pairwise(lines)
+            if not text.startswith(" ") and ": " not in text
+        ]
         assert len(rows) == len(set(rows)) or any(len(text) == width for text in rows), rows
 
 
