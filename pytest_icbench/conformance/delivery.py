@@ -23,6 +23,9 @@ MULTICAST = {"ipv4": "01:00:5e:01:02:03", "ipv6": "33:33:00:01:02:03"}
 _LINK_BYTES = 14
 _HOP_LIMIT_AT = _LINK_BYTES + 7
 _TYPE_IPV6 = 0x86DD
+#: The hop-by-hop header of an IPv6 packet, which names ICMPv6, and the type of a message behind it.
+_HOP_BY_HOP_AT = _LINK_BYTES + 40
+_REPORT_AT = _HOP_BY_HOP_AT + 8
 #: The prefix of addresses that no endpoint has. A number follows.
 _STRANGER = "02:00:00:fe"
 #: Most transmissions of a frame until it arrives. A poller without its CPU may drop it, and loss is not tested here.
@@ -32,6 +35,11 @@ _ATTEMPTS = 4
 _introduced: WeakSet[Exchange] = WeakSet()
 _numbers = itertools.count(1)
 _strangers = itertools.count(1)
+
+
+def _is_report(frame: bytes) -> bool:
+    """Whether a frame is a router's own report of its multicast groups, which RFC 3810 demands of each interface."""
+    return frame[12:14] == b"\x86\xdd" and frame[_HOP_BY_HOP_AT:][:1] == b"\x3a" and frame[_REPORT_AT:][:1] == b"\x8f"
 
 
 def unknown_mac() -> str:
@@ -325,4 +333,7 @@ class DeliveryChecker:
         arrived = self._exchange.exchange(sent, expected)
         if not self.hops:
             return arrived
-        return {index: [_as_sent(frame, self.hops) for frame in frames] for index, frames in arrived.items()}
+        return {
+            index: [_as_sent(frame, self.hops) for frame in frames if not _is_report(frame)]
+            for index, frames in arrived.items()
+        }

@@ -159,5 +159,5 @@ def test_a_session_ends_nodes_that_nobody_stopped(clean: None, kind: str) -> Non
 
 
 def test_an_unknown_kind_is_named_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match=r"no kind of node 'vm'; known are lxc, netns, oci, podman, docker"):
-        make_node("vm", HostSession.probing(), NodeSpec("x", [0]))
+    with pytest.raises(UsageError, match=r"no kind of node 'jail'; known are lxc, netns, oci, podman, docker, vm"):
+        make_node("jail", HostSession.probing(), NodeSpec("x", [0]))

@@ -230,7 +230,7 @@ def test_a_kind_of_node_of_a_conftest_can_be_asked_for(inner: Runner) -> None:
     inner.pytester.makeconftest(NODE.format(kind="box"))
     inner.write(test_x=TWO)
     assert inner.run("--collect-only", "--icbench-node=box").ret == 0
-    assert [cls.kind for cls in registry.node_kinds()] == ["lxc", "netns", "oci", "podman", "docker", "box"]
+    assert [cls.kind for cls in registry.node_kinds()] == ["lxc", "netns", "oci", "podman", "docker", "vm", "box"]
     assert make_node("box", HostSession.probing(), NodeSpec("x", [0])).kind == "box"
     treatment = common_treatment(Root(), Options(node="box"), 2048, None)
     assert (treatment["node"], treatment["box"], treatment["lxc"]) == ("box", "1.2", None)
@@ -292,7 +292,7 @@ def test_a_preset_that_is_not_about_the_rate_stops_the_run_before_anything_is_do
         (("--icbench-port", "memf"), "--icbench-port: there is no port kind 'memf'; did you mean memif?"),
         (("--icbench-window", "2"), "a window of 2 s does not fit into"),
         (("--icbench-thresholds", "no.toml"), "--icbench-thresholds: there is no file"),
-        (("--icbench-node", "vm"), "--icbench-node: there is no kind of node 'vm'; known are lxc, netns"),
+        (("--icbench-node", "jail"), "--icbench-node: there is no kind of node 'jail'; known are lxc, netns"),
         (("--icbench-binary", "vppp=/bin/true"), "--icbench-binary: there is no switch 'vppp'; did you mean vpp?"),
         (("--icbench-binary", "veth=/bin/true"), "--icbench-binary: veth runs no program"),
         (("--icbench-binary", "testpmd=/nowhere"), "--icbench-binary: there is no file /nowhere"),

@@ -9,6 +9,13 @@ from typing import Any, cast
 
 import pytest
 from scapy.layers.inet import IP
+from scapy.layers.inet6 import (
+    ICMPv6MLDMultAddrRec,
+    ICMPv6MLReport2,
+    IPv6,
+    IPv6ExtHdrHopByHop,
+    RouterAlert,
+)
 from scapy.layers.l2 import Ether
 
 from pytest_icbench.conformance import delivery as t
@@ -84,6 +91,20 @@ def test_a_card_may_filter_frames_and_send_those_to_many_back() -> None:
         back.deliver({0: [(one, {1})]}, complete=False)
     nowhere = over(lambda found: found[1].clear())
     assert nowhere.deliver({0: [(one, {1})]}, complete=False)[1] == []
+
+
+def test_only_a_router_may_report_the_groups_it_listens_to() -> None:
+    report = bytes(
+        Ether(src=B.mac, dst="33:33:00:00:00:16")
+        / IPv6(src="::", dst="ff02::16")
+        / IPv6ExtHdrHopByHop(options=RouterAlert())
+        / ICMPv6MLReport2(records=[ICMPv6MLDMultAddrRec(dst="ff02::2")])
+    )
+    one = t.ipv6(A, B)
+    routed = DeliveryChecker(cast(Exchange, Cable(lambda found: found[1].append(report))), hops=1, ip_version=6)
+    assert report not in routed.received(0, [one], 1)[1]
+    with pytest.raises(AssertionError, match="endpoint 1 got a frame that no endpoint sent"):
+        over(lambda found: found[1].append(report)).deliver({0: [(one, {1})]})
 
 
 def test_a_frame_lost_once_is_sent_again() -> None:
