@@ -109,9 +109,14 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{end}"
 
 
+def listed(words: Sequence[str], conjunction: str = "and") -> str:
+    """Joins words: ``a, b and c``."""
+    return f" {conjunction} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
 def alternatives(words: Sequence[str]) -> str:
     """Joins words: ``a, b or c``."""
-    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+    return listed(words, "or")
 
 
 def suggestion(name: str, known: Sequence[str], otherwise: str | None = None) -> str:

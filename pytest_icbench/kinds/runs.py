@@ -91,7 +91,7 @@ def estimate_s(
 ) -> float:
     """Returns the least seconds of a case with launches. The arguments are those of ``Extent``.
 
-    ``rate``: a share of a searched rate takes as long as a fixed load, because the search is a case of its own.
+    ``rate``: a share of a searched rate takes as long as a fixed load, because the search is a separate case.
     """
     method = METHODS[Frames(rate=rate).measured_as("throughput")]
     return method.estimate(settings, rate, Extent(reference, build, in_turn, launches))

@@ -36,12 +36,12 @@ from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report import decisions
 from pytest_icbench.report.decisions import power
-from pytest_icbench.report.overview import Ranking, held_back, listed, rankings, verdict_named, work_of
+from pytest_icbench.report.overview import Ranking, held_back, rankings, verdict_named, work_of
 from pytest_icbench.report.plain import plain_ratio, with_plain
 from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.report.value_changes import change_of, comparisons, in_units
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import counted, percent, plain_name, printable, signed_percent, span
+from pytest_icbench.wording import counted, listed, percent, plain_name, printable, signed_percent, span
 
 #: Number of traffics that the first screen shows for each kind of measurement.
 MOST_TRAFFICS = 2

@@ -16,7 +16,7 @@ from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report import overview, remarks
 from pytest_icbench.report.columns import shown_verdict
-from pytest_icbench.wording import alternatives, clock, counted, printable
+from pytest_icbench.wording import alternatives, clock, counted, listed, printable
 
 #: Verdicts with a count even if no case has them.
 _ALWAYS = (Verdict.PASS, Verdict.REGRESSED, Verdict.INVALID)
@@ -238,7 +238,7 @@ def short_reason(skipped: Sequence[tuple[str, str]]) -> str:
         together += [name for name in names if name not in together]
     parts = []
     for short, names in list(names_by_reason.items())[:_FEW]:
-        who = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+        who = listed(names)
         is_clause = re.match(r"(is|has|needs|cannot|can) ", short) is not None
         plural = re.sub("^is ", "are ", short) if len(names) > 1 else short
         parts.append(f"{who} {plural}" if is_clause else f"{who}: {short}" if who else short)

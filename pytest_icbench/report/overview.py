@@ -29,7 +29,7 @@ from pytest_icbench.report.host_states import apart, common_state, in_one_state,
 from pytest_icbench.report.plain import over
 from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import alternatives, percent
+from pytest_icbench.wording import listed, percent
 
 #: Paths are called equal if they differ by at most this share, by their intervals. Launches of one path on a virtual
 #: machine differ by as much.
@@ -171,10 +171,6 @@ def _ranking(group: Sequence[Result]) -> Ranking:
         missing=missing,
         tied=tied,
     )
-
-
-def listed(names: Sequence[str]) -> str:
-    return alternatives(names).replace(" or ", " and ")
 
 
 def _best_first(paths: list[Result]) -> list[Result]:

@@ -49,6 +49,23 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+#: A script for ``assert_streams_pass``.
+ECHO = "cat; echo prose >&2; exit 7"
+
+
+def assert_streams_pass(process: Process, log: Path) -> None:
+    """Checks that a process of ``ECHO`` has pipes, a log and an exit code."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"first\n")
+    assert process.stdout.read(100) == b"first\n"
+    assert process.poll() is None
+    process.stdin.close()
+    assert process.wait(5) == 7
+    assert process.stdout.read(100) == b""
+    assert log.read_text() == "prose\n"
+
+
 def tidy_snapshot() -> snapshot.Snapshot:
     """Recovers from earlier sessions, as the next session would do. Returns a snapshot of the host."""
     if os.geteuid() == 0:

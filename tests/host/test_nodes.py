@@ -17,7 +17,18 @@ from pytest_icbench.host.cgroup_layout import Layout
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host import snapshot
-from tests.host.node_tools import CPU, clean, cpu_ticks, kind, output, session, spawn, started
+from tests.host.node_tools import (
+    CPU,
+    ECHO,
+    assert_streams_pass,
+    clean,
+    cpu_ticks,
+    kind,
+    output,
+    session,
+    spawn,
+    started,
+)
 
 __all__ = ["clean", "kind", "session"]  # fixtures
 
@@ -48,16 +59,8 @@ def test_the_facts_name_the_network_namespace(session: HostSession, kind: str) -
 def test_a_process_has_pipes_a_log_and_an_exit_code(session: HostSession, kind: str, tmp_path: Path) -> None:
     node = started(session, kind)
     log = tmp_path / "log"
-    process = node.spawn(["/bin/sh", "-c", "cat; echo prose >&2; exit 7"], cpus=[CPU], log=log)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(b"first\n")
-    assert process.stdout.read(100) == b"first\n"
-    assert process.poll() is None
-    process.stdin.close()
-    assert process.wait(5) == 7
-    assert process.stdout.read(100) == b""
-    assert log.read_text() == "prose\n"
+    process = node.spawn(["/bin/sh", "-c", ECHO], cpus=[CPU], log=log)
+    assert_streams_pass(process, log)
 
 
 def test_a_killed_process_has_the_signal_as_its_exit_code(session: HostSession, kind: str) -> None:

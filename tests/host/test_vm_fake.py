@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nodes of kind ``vm`` with a program in QEMU's place: what is started, told, passed on, and what its faults become."""
+"""Nodes of kind ``vm`` with a program in QEMU's place: what is started, asked and passed on, and its faults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pytest_icbench.model.endpoint import Address, Memif, Pci, Veth, VhostUser
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests import fake_qemu
 from tests.host import snapshot
-from tests.host.node_tools import CPU, clean, tidy_snapshot
+from tests.host.node_tools import CPU, ECHO, assert_streams_pass, clean, tidy_snapshot
 from tests.unit.driver.node.test_vm import bzimage
 
 __all__ = ["clean"]  # fixture
@@ -94,20 +94,20 @@ def test_a_kernel_s_port_becomes_an_interface_with_its_neighbours(
     node, facts = start()
     assert facts.plug is not None
     assert facts.plug(Veth(A, "eth0", "p0"), 1500, [B]) == Veth(A, "eth0", "p0")
-    device, *told = calls(session, node)
+    device, *commands = calls(session, node)
     assert (f'"mac": "{A.mac}"' in device, '"host_mtu": 1500' in device) == (True, True)
-    assert told == ["ready", f"link {A.ip} 16 1500", f"neighbour {B.mac} {B.ip}"]
+    assert commands == ["ready", f"link {A.ip} 16 1500", f"neighbour {B.mac} {B.ip}"]
 
 
 def test_a_vhost_user_port_becomes_a_device_of_dpdk(session: HostSession, start: Callable[[], Started]) -> None:
     node, facts = start()
     assert facts.plug is not None
     assert facts.plug(VhostUser(A, "/s/p0", packed=True), 1500, [B]) == Pci(A, qemu.PCI_ADDRESS)
-    backend, net, device, *told = calls(session, node)
+    backend, net, device, *commands = calls(session, node)
     assert '"path": "/s/p0"' in backend
     assert '"type": "vhost-user"' in net
     assert '"packed": true' in device
-    assert told == ["ready", "pages 40", f"driver {qemu.PCI_ADDRESS} uio_pci_generic"]
+    assert commands == ["ready", "pages 40", f"driver {qemu.PCI_ADDRESS} uio_pci_generic"]
 
 
 @pytest.mark.parametrize(
@@ -170,16 +170,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, started: Started, tmp_path: Path) -> 
 
 
 def test_a_process_has_pipes_a_log_and_an_exit_code(shell: Callable[[str], Process], tmp_path: Path) -> None:
-    process = shell("cat; echo prose >&2; exit 7")
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(b"first\n")
-    assert process.stdout.read(100) == b"first\n"
-    assert process.poll() is None
-    process.stdin.close()
-    assert process.wait(5) == 7
-    assert process.stdout.read(100) == b""
-    assert (tmp_path / "log").read_text() == "prose\n"
+    assert_streams_pass(shell(ECHO), tmp_path / "log")
 
 
 def test_all_output_comes_before_the_end(shell: Callable[[str], Process]) -> None:

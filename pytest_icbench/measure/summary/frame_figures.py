@@ -27,10 +27,9 @@ OfFrames = TypeVar("OfFrames", bound=FrameFigures)
 ARRIVED = 0.95
 #: The smallest change, as a share of the greater rate: less is in the noise of a window.
 LEAST_CHANGE = 0.05
-_COUNTERS = (
-    *("scheduled", "sent", "refused", "received", "lost", "acl_drops"),
-    *("duplicated", "reordered", "late", "foreign", "corrupted"),
-)
+#: Counters of launches that pairs and directions have, too, and the other ones.
+_OF_ACCOUNTS = ("scheduled", "sent", "refused", "received", "lost", "acl_drops")
+_OF_LAUNCHES = ("duplicated", "reordered", "late", "foreign", "corrupted")
 
 
 def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
@@ -38,7 +37,7 @@ def frame_figures(case: Case, launches: Sequence[Launch]) -> FrameFigures:
     pps = over(launches, [launch.throughput_pps for launch in launches]) if launches else None
     effort = _Effort(launches)
     pairs = _per_pair(launches)
-    totals: dict[str, Any] = {name: _total(launches, name) for name in _COUNTERS}
+    totals: dict[str, Any] = {name: _total(launches, name) for name in (*_OF_ACCOUNTS, *_OF_LAUNCHES)}
     scheduled, sent = totals["scheduled"], totals["sent"]
     frames = FrameFigures(
         fairness=_fairness([pair.throughput_pps for pair in pairs]),
@@ -125,7 +124,7 @@ def _account(launches: Sequence[Sequence[PairCounts]]) -> dict[str, Any]:
         return [sum(getattr(counts, name) for counts in launch) for launch in launches]
 
     rates = {name: median(totals(name)) for name in ("throughput_pps", "offered_pps")}
-    return rates | {name: sum(totals(name)) for name in _COUNTERS[:6]}
+    return rates | {name: sum(totals(name)) for name in _OF_ACCOUNTS}
 
 
 def _fairness(rates: Sequence[float]) -> float | None:

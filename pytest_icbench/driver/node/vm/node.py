@@ -35,7 +35,7 @@ from pytest_icbench.model.traffic import carries_jumbo
 KERNEL = "vm-kernel"
 #: Memory of a machine, and of QEMU itself, in MiB.
 MACHINE_MIB, QEMU_MIB = 512, 96
-#: Pages that DPDK takes besides those it is told to, in MiB.
+#: Pages that DPDK takes in addition to those named to it, in MiB.
 _SPARE_MIB = 16
 _GUEST_PAGE_MIB = 2
 #: Longest time until a machine answers, and of a step of its set-up, in seconds; emulation takes several times that.
