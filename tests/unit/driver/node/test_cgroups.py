@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -135,6 +135,26 @@ def test_groups_are_made_below_that_of_pid_1(tmp_path: Path) -> None:
     cpu = layout.holding("cpu")
     assert cpu is not None
     assert cpu.path("icbabc123") == "/sys/fs/cgroup/cpu/machine/guest/icbabc123"
+
+
+@pytest.mark.parametrize(
+    ("files", "more", "top"),
+    [
+        (V2, (), True),
+        (V2, ("sys/fs/cgroup/cgroup.type",), False),
+        (HYBRID, ("sys/fs/cgroup/cpu,cpuacct/release_agent",), True),
+        (HYBRID, (), False),
+        (NESTED, ("sys/fs/cgroup/cpu/release_agent",), True),
+        (CONTAINER, (), False),
+    ],
+    ids=["v2", "v2's namespace", "v1", "v1's namespace", "pid 1 below it", "container"],
+)
+def test_groups_at_the_top_of_the_host_are_not_those_of_a_container(
+    tmp_path: Path, files: Mapping[str, str], more: Sequence[str], top: bool
+) -> None:
+    root = host(tmp_path, {**files, **dict.fromkeys(more, "")})
+    found = Layout.read(root).top_of_host("cpu", root)
+    assert (found is not None and found.top == found.mount) is top
 
 
 @pytest.mark.parametrize(
