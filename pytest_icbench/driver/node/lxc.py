@@ -259,19 +259,6 @@ def _start_container(container: Any, command: tuple[str, ...], log: Path) -> str
     return None if os.waitpid(pid, 0)[1] == 0 else "did not start"
 
 
-def _holders(socket: str) -> str:
-    """Returns the clause about the processes that hold an abstract socket (``@NAME``); empty if nobody does."""
-    lines = [line.split() for line in Path("/proc/net/unix").read_text(errors="replace").splitlines()]
-    links = {f"socket:[{words[6]}]" for words in lines if words[-1] == socket}
-    pids = set()
-    for entry in Path("/proc").glob("[0-9]*/fd/*") if links else ():
-        with suppress(OSError):
-            if str(entry.readlink()) in links:
-                pids.add(int(entry.parts[2]))
-    named = ", ".join(f"{pid} of user {Path(f'/proc/{pid}').stat().st_uid}" for pid in sorted(pids))
-    return f": process {named} holds liblxc's socket {socket}; end it" if named else ""
-
-
 def _call_forking(function: Callable[..., int], *args: Any, **keywords: Any) -> int:
     """Calls C code that forks, with the calls before and after it that CPython requires in the parent.
 
@@ -375,8 +362,7 @@ class LxcNode(ContainerNode):
         failure = _start_container(container, tuple(command), self.log)
         init = -1 if failure else int(container.init_pid)
         if init <= 0:
-            taken = _holders(f"@{self._lxcpath}/{spec.name}/command") if failure else ""
-            raise ProvisionError(f"container {spec.name} {failure or 'ended at once'}{taken}{self._log_tail()}")
+            raise ProvisionError(f"container {spec.name} {failure or 'ended at once'}{self._log_tail()}")
         process = read_process(Path(f"/proc/{init}/stat"))
         self._monitor = None if process is None else process.parent
         return init, prepared_ns
