@@ -30,7 +30,7 @@ from pytest_icbench.plugin.items import (
     parametrize,
 )
 from pytest_icbench.plugin.pytest_benchmark import adopt, is_asked_for
-from pytest_icbench.plugin.run_files import RunFiles, is_distributed
+from pytest_icbench.plugin.pytest_reports import PytestReports, is_distributed
 from pytest_icbench.plugin.usage import REFUSAL, refuse_forks, usage_errors
 from pytest_icbench.store.run_directory import new_run_name
 from pytest_icbench.version import package_version
@@ -119,7 +119,7 @@ class Collection:
             # A worker on another host needs a separate directory: both hosts may share their files.
             suffix = f"-{worker['workerid']}" if self.sends else ""
             self._run_name = f"{worker['icbench_run']}{suffix}"
-        self.files = RunFiles(config, options, lambda: self.directory, is_worker=self.is_worker)
+        self.files = PytestReports(config, options, lambda: self.directory, is_worker=self.is_worker)
         self.hosts = 1
         self.html_report: tuple[Any, str] | None = None
         self.controller: ControllerHooks | None = None

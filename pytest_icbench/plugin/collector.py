@@ -17,9 +17,9 @@ from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.plugin.fixture import Icbench
 from pytest_icbench.plugin.outcomes import first_line, skip_reason
 from pytest_icbench.plugin.pytest_benchmark import CLOCK, FIXTURE
+from pytest_icbench.plugin.pytest_reports import hide_names
 from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.plugin.run import Run
-from pytest_icbench.plugin.run_files import hide_names
 from pytest_icbench.report.figure.series import Windows
 from pytest_icbench.report.html.page import Page
 from pytest_icbench.report.junit import add_system_out

@@ -48,7 +48,7 @@ from pytest_icbench.plugin.plan import (
     retest_settings,
 )
 from pytest_icbench.plugin.progress import ProgressLine, Schedule
-from pytest_icbench.plugin.run_files import hide_names
+from pytest_icbench.plugin.pytest_reports import hide_names
 from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.history_file import append, make_entry

@@ -38,9 +38,9 @@ from pytest_icbench.plugin.plan import (
     plan,
     reason_lines,
 )
+from pytest_icbench.plugin.pytest_reports import is_distributed, write_page
 from pytest_icbench.plugin.repeat import resume_command
 from pytest_icbench.plugin.run import Run, check_root, check_stored
-from pytest_icbench.plugin.run_files import is_distributed, write_page
 from pytest_icbench.plugin.terminal import CaseLines, write_results, write_summaries, write_troubles
 from pytest_icbench.plugin.third_party import find_unused_options
 from pytest_icbench.plugin.usage import describe_error, report_errors

@@ -29,7 +29,7 @@ from pytest_icbench.host.process import run
 from pytest_icbench.host.recover import recover
 from pytest_icbench.model.case import is_case, rig_group
 from pytest_icbench.model.text_files import read_bytes
-from pytest_icbench.plugin.run_files import RunFiles, hide_names
+from pytest_icbench.plugin.pytest_reports import PytestReports, hide_names
 from pytest_icbench.plugin.usage import REFUSAL, refuse_rounds, report_errors, usage_errors
 from pytest_icbench.store.run_directory import TestRecord
 from pytest_icbench.store.transfer import RunMerger
@@ -190,7 +190,7 @@ class ControllerSession(Protocol):
     """The part of a session that its controller needs."""
 
     options: Options
-    files: RunFiles
+    files: PytestReports
 
     @property
     def run_name(self) -> str: ...

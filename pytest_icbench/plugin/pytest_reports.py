@@ -28,7 +28,7 @@ _PLUGINS = {"xmlpath": ("junitxml",), "htmlpath": ("html", "pytest_html.plugin")
 _SSH = re.compile(r"\b(ssh|vagrant_ssh|socket)=[^/\s'\"]+")
 
 
-class RunFiles:
+class PytestReports:
     """Sets the options of the writers, and takes the writers out if there is nothing to write.
 
     Args:
