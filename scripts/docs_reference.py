@@ -40,7 +40,8 @@ from pytest_icbench.model.routes import ROUTER_MODES
 from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.model.trials import BackToBack, LossEvent, SearchLog, SweepPoint, Trial
 from pytest_icbench.store.history_file import Entry
-from pytest_icbench.store.run_directory import ResultPlace, RunInfo, TestRecord
+from pytest_icbench.store.run_directory import ResultPlace, TestRecord
+from pytest_icbench.store.run_json import RunInfo
 
 ROOT = Path(__file__).parents[1]
 #: Members that are shown with their whole docstring; of others the first paragraph says enough.

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,7 +22,6 @@ from pytest_icbench.gate.baseline_comparison import BaselineComparison, Comparer
 from pytest_icbench.gate.judge import Policy
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.gate.margins import Margins
-from pytest_icbench.host.host_facts import sha256
 from pytest_icbench.host.journal import check_process
 from pytest_icbench.host.signals import SignalGuard
 from pytest_icbench.measure.case_progress import Progress
@@ -37,7 +34,7 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.plugin.fitness_check import HostCheck, check_history
-from pytest_icbench.plugin.items import BENCHMARK, ORDER_SEED, Benchmark, benchmarks, count_judged_cases
+from pytest_icbench.plugin.items import Benchmark, benchmarks, count_judged_cases
 from pytest_icbench.plugin.plan import (
     count_comparisons,
     count_hosts,
@@ -48,7 +45,7 @@ from pytest_icbench.plugin.plan import (
     retest_settings,
 )
 from pytest_icbench.plugin.progress import ProgressLine, Schedule
-from pytest_icbench.plugin.pytest_reports import hide_names
+from pytest_icbench.plugin.run_info import gather_info
 from pytest_icbench.store import waiver_file
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.store.history_file import append, make_entry
@@ -57,17 +54,15 @@ from pytest_icbench.store.resume import ResumedRun, find_run
 from pytest_icbench.store.run_directory import (
     BASELINES,
     FILE_NAME,
-    RUN_FILE,
     ResultPlace,
-    RunInfo,
     TestRecord,
     append_line,
     append_test,
     count_lines,
     create_run,
     drop_run,
-    write_info,
 )
+from pytest_icbench.store.run_json import RUN_FILE, RunInfo, write_info
 from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.exchange import Exchange
 from pytest_icbench.testbed.rig_pool import RigPool, Setup, SetupRequest
@@ -112,8 +107,6 @@ def compute_allowances(margins: Margins, dimension: str) -> Allowances:
     return Allowances(allowed[0].allowance, margins.for_cycles().allowance, cycles_named=named)
 
 
-#: A longer file is replaced by its hash in the facts of a run.
-MOST_BYTES = 1_000_000
 #: The time of a measurement when the budget is used up: enough for some launches.
 LEAST_LEFT_S = 2.0
 
@@ -139,22 +132,23 @@ class Run:
     def __init__(
         self, config: pytest.Config, options: Options, testbed: Testbed, items: Sequence[pytest.Item], directory: Path
     ) -> None:
+        planned = benchmarks(items)
         self.opened, self._pid = time.monotonic(), os.getpid()
         self.options = options
         self.testbed = testbed
-        self.policy, self.comparer = load_gate(options, count_judged_cases(benchmarks(items)))
+        self.policy, self.comparer = load_gate(options, count_judged_cases(planned))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
         #: The seconds that each case takes at least, by its place.
-        self.forecast = _forecast(testbed, options, items)
+        self.forecast = estimates(testbed, planned, options.soak_duration, budgeted=options.budget is not None)
         self.progress = ProgressLine(config, Schedule(self.forecast))
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
         #: The number of comparisons with a base, which keep the session's error rate together.
-        self.compared = count_comparisons(benchmarks(items))
+        self.compared = count_comparisons(planned)
         self._began: float | None = None
         self._width: tuple[float | None, int] = (None, 0)
-        self.budget = make_budget(testbed, options, benchmarks(items), count_hosts(config))
-        missing = None if self.budget is None else explain_missing_retests(options, self.budget, benchmarks(items))
+        self.budget = make_budget(testbed, options, planned, count_hosts(config))
+        missing = None if self.budget is None else explain_missing_retests(options, self.budget, planned)
         hindrances = [*check_history(options), *filter(None, [missing])]
         #: The places of tests among the benchmarks of the session.
         self.order_of = {item.nodeid: place for place, item in enumerate(items)}
@@ -173,13 +167,13 @@ class Run:
         self.old: Candidate | None = None
         #: The measurements of the run that is resumed.
         self.taken: ResumedRun | None = None
-        info = self._resume(gather_info(config, options, items, directory.name, testbed.facts, testbed.programs))
+        info = self._resume(gather_info(config, options, items, directory.name, testbed))
         with ExitStack() as undo:
             undo.enter_context(SignalGuard())
             testbed.hold()
             undo.callback(testbed.close)
             check = HostCheck(config, options, testbed)
-            info = replace(info, fitness=check.run(benchmarks(items), self.comparer, hindrances))
+            info = replace(info, fitness=check.run(planned, self.comparer, hindrances))
             self.directory = self._create_directory(directory, info)
             undo.callback(self.pool.close)
             undo.callback(self.progress.clear)
@@ -468,11 +462,6 @@ class Run:
         self._undo.close()
 
 
-def _forecast(testbed: Testbed, options: Options, items: Sequence[pytest.Item]) -> list[float]:
-    budgeted = options.budget is not None
-    return estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted)
-
-
 def check_root() -> None:
     """Raises UsageError for a user who cannot change the host."""
     if os.geteuid() != 0:
@@ -480,60 +469,3 @@ def check_root() -> None:
             "benchmarks make containers, links and huge pages and need root: run pytest with sudo"
             " (--collect-only and --icbench-plan need no root)"
         )
-
-
-def gather_info(
-    config: pytest.Config,
-    options: Options,
-    items: Sequence[pytest.Item],
-    name: str,
-    facts: tuple[Mapping[str, Any], Mapping[str, Any]],
-    programs: Mapping[str, tuple[Path | None, str | None]],
-) -> RunInfo:
-    """Returns the facts of a run.
-
-    Args:
-        items: those that will run.
-        facts: identity of the host and treatment, as far as they are the same for all cases.
-        programs: path and version of each program that runs, as far as known.
-    """
-    invocation = config.invocation_params
-    identity, treatment = facts
-    return RunInfo(
-        run=name,
-        started_at=time.time(),
-        argv=tuple(hide_names(str(argument), options) for argument in invocation.args),
-        directory=str(invocation.dir),
-        rootdir=str(config.rootpath),
-        options=dict.fromkeys(options.given),
-        versions={"pytest": pytest.__version__, "python": platform.python_version()},
-        files={path: hide_names(text, options) for path, text in _files(config, options, items)},
-        binaries={
-            name: {"path": path and str(path), "sha256": path and sha256(path), "version": version}
-            for name, (path, version) in programs.items()
-        },
-        identity=dict(identity),
-        treatment=dict(treatment),
-        resumed=options.resume,
-        baseline=options.compare,
-        must_match=options.must_match,
-        order_seed=config.stash.get(ORDER_SEED, None),
-        judged=count_judged_cases(benchmarks(items)),
-    )
-
-
-def _files(config: pytest.Config, options: Options, items: Sequence[pytest.Item]) -> Iterable[tuple[str, str]]:
-    """Yields path and text of each file that determines the run; for a large one the hash."""
-    scenarios = dict.fromkeys(item.path for item in items)
-    for path in (*([] if config.inipath is None else [config.inipath]), *scenarios):
-        with suppress(OSError):  # it was removed while the tests were collected
-            yield str(path), _shown(path.read_bytes())
-    limits = [item.stash[BENCHMARK].thresholds.file for item in items]
-    for file in (*limits, *options.switch_config.values(), *(candidate.config for candidate in options.candidate)):
-        if file is not None:
-            yield str(file.path), _shown(file.text.encode())
-
-
-def _shown(content: bytes) -> str:
-    text = content.decode("utf-8", "replace")
-    return text if len(content) <= MOST_BYTES else f"sha256:{hashlib.sha256(content).hexdigest()}"

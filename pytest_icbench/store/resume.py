@@ -13,7 +13,8 @@ from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.text_files import LIMITS_FILE
 from pytest_icbench.model.verdict import Verdict
-from pytest_icbench.store.run_directory import FILE_NAME, RunInfo
+from pytest_icbench.store.run_directory import FILE_NAME
+from pytest_icbench.store.run_json import RUN_FILE, RunInfo
 from pytest_icbench.store.stored_run import StoredResult, StoredRun, read_run, read_with_windows
 
 #: Outcomes of finished tests, whose measurements are complete.
@@ -31,7 +32,7 @@ def find_run(text: str, reports: Path) -> Path:
     """
     for path in (reports / text, Path(text).expanduser()):
         directory = path.parent if path.name == FILE_NAME else path
-        if (directory / FILE_NAME).is_file() or (directory / "run.json").is_file():
+        if (directory / FILE_NAME).is_file() or (directory / RUN_FILE).is_file():
             return directory.resolve()
     raise UsageError(f"--icbench-resume: there is no run {text!r} below {reports}: name one of its directories")
 

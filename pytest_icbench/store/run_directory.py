@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files of a run: its directory, its results, and the facts by which it is judged, repeated and resumed.
+"""The files of a run: its directory, its results and its tests. ``run.json`` is in ``store.run_json``.
 
-``run.json`` is written once, before the first measurement: how pytest was called, on which host, with which files.
 ``results.jsonl`` has a line for each case, which is on the disk before the next case begins. ``tests.jsonl`` has a line
 for each test, written when the test is over: its outcome, and the places of its results.
 """
@@ -16,14 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model import text_files
 from pytest_icbench.model.codec import DamagedData, check_schema, decode, encode, from_json
-from pytest_icbench.model.fitness import Fitness
 from pytest_icbench.model.text_files import MOST_STORED_BYTES, open_regular
 
+T = TypeVar("T")
 FILE_NAME = "results.jsonl"
 #: The link in the directory of runs that points to the newest one.
 LATEST = "latest"
@@ -172,62 +171,9 @@ def path_part(text: str) -> str:
     return safe[:200]
 
 
-RUN_FILE = "run.json"
 TESTS_FILE = "tests.jsonl"
 BASELINES = "baselines"
 SCHEMA = 1
-
-
-@dataclass(frozen=True, slots=True)
-class RunInfo:
-    """The environment of a run.
-
-    Attributes:
-        run: its name.
-        started_at: seconds since the epoch.
-        argv: pytest's arguments, as they were given.
-        directory: where pytest was called.
-        rootdir: the directory that node ids are relative to.
-        options: the options and ini values that were set, by the names that the user wrote.
-        versions: the versions of pytest, Python and this package.
-        files: by path the text of every file that affects results and verdicts: scenarios, limits, ini file,
-            configurations of switches; above a megabyte its hash.
-        binaries: ``path``, ``sha256`` and ``version`` of ``workload`` and of each switch and candidate (``ovs``,
-            ``ovs:new``), also from PATH; null for what is missing.
-        identity, treatment: as in a result, where the same for all cases, without facts that only a running switch
-            provides; on many testbeds those of the first host that measured.
-        hosts: list: ``identity``, ``treatment``, ``versions`` and ``binaries`` of each of several machines; empty for
-            one.
-        baseline: name of the baseline of the comparison; ``baselines/`` has a copy of it.
-        must_match: facts that must match in a comparison.
-        resumed: name of the run from which results were taken; null if it resumed no run.
-        fitness: whether the host was fit at the start: ``interference`` as in a launch, ``frequency_mhz`` and
-            ``frequency_share`` of the slowest CPU, ``controls`` (``case``, ``baseline``, ``ratios``: launches of a
-            control link over the baseline's median, ``sessions``: first and ninth decile of its sessions over it),
-            ``links`` (``case``, ``switch``, ``launches``: frames per second of links that share no code with paths of
-            the other kind), ``waited_s``, ``missing``; null where not examined.
-        judged: the number of cases that share the session's error rate.
-        order_seed: seed of the random order of the cases; null for that of the files.
-    """
-
-    run: str
-    started_at: float
-    argv: tuple[str, ...]
-    directory: str
-    rootdir: str
-    options: dict[str, Any] = field(default_factory=dict)
-    versions: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, Any] = field(default_factory=dict)
-    binaries: dict[str, Any] = field(default_factory=dict)
-    identity: dict[str, Any] = field(default_factory=dict)
-    treatment: dict[str, Any] = field(default_factory=dict)
-    hosts: tuple[dict[str, Any], ...] = ()
-    resumed: str | None = None
-    baseline: str | None = None
-    must_match: tuple[str, ...] = ()
-    fitness: Fitness | None = None
-    order_seed: int | None = None
-    judged: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,26 +218,12 @@ class TestRecord:
     results: tuple[ResultPlace, ...] = ()
 
 
-def write_info(run: Path, info: RunInfo) -> None:
-    """Writes ``run.json``, unless it is there: a worker of xdist that is lost has a successor in the same run.
-
-    Raises ProvisionError if it cannot be written.
-    """
-    if not (run / RUN_FILE).exists():
-        replace_file(run / RUN_FILE, json.dumps({"schema": SCHEMA, **encode(info)}, allow_nan=False, indent=1) + "\n")
-
-
-def read_info(run: Path) -> RunInfo | None:
-    """Reads ``run.json``; None without the file. Raises UsageError, DamagedData."""
-    path = run / RUN_FILE
-    text = read_text(path)
-    return None if text is None else parse_info(text, str(path))
-
-
-def parse_info(text: str, where: str) -> RunInfo:
-    """Parses the text of a ``run.json``. Raises DamagedData with one sentence that begins with ``where``."""
-    info: RunInfo = _decoded(RunInfo, text, where)
-    return info
+def parse_record(kind: type[T], text: str, where: str) -> T:
+    """Parses a record of a run. Raises DamagedData with one sentence that begins with ``where``."""
+    data = from_json(text, where)
+    check_schema(data, SCHEMA, where, "this was not written by pytest-icbench")
+    record: T = decode(kind, data, where)
+    return record
 
 
 def append_test(run: Path, record: TestRecord) -> None:
@@ -303,7 +235,7 @@ def read_tests(run: Path) -> list[TestRecord]:
     """Reads the finished tests. Skips a last line that a crash cut off. Raises DamagedData for other damage."""
     path = run / TESTS_FILE
     text = read_text(path)
-    return [] if text is None else [_decoded(TestRecord, line, where) for where, line in whole_lines(text, path)]
+    return [] if text is None else [parse_record(TestRecord, line, where) for where, line in whole_lines(text, path)]
 
 
 def whole_lines(text: str, path: Path) -> Iterator[tuple[str, str]]:
@@ -363,9 +295,3 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise ValueError(f"'{next(name for name in names if names.count(name) > 1)}' occurs twice")
     return data
-
-
-def _decoded(kind: Any, text: str, where: str) -> Any:
-    data = from_json(text, where)
-    check_schema(data, SCHEMA, where, "this was not written by pytest-icbench")
-    return decode(kind, data, where)

@@ -15,16 +15,8 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.text_files import open_regular
 from pytest_icbench.store.raw import LAUNCHES
-from pytest_icbench.store.run_directory import (
-    FILE_NAME,
-    ResultPlace,
-    RunInfo,
-    TestRecord,
-    read_info,
-    read_tests,
-    read_text,
-    whole_lines,
-)
+from pytest_icbench.store.run_directory import FILE_NAME, ResultPlace, TestRecord, read_tests, read_text, whole_lines
+from pytest_icbench.store.run_json import RunInfo, read_info
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.gate.limits import Limit
 from pytest_icbench.model import comparability
-from pytest_icbench.model.codec import DamagedData, decode, encode
+from pytest_icbench.model.codec import DamagedData, decode
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.store import baselines
 from pytest_icbench.store.baselines import host_name
@@ -26,19 +26,16 @@ from pytest_icbench.store.history_file import append, make_entry
 from pytest_icbench.store.run_directory import (
     BASELINES,
     FILE_NAME,
-    RUN_FILE,
-    SCHEMA,
     ResultPlace,
-    RunInfo,
     TestRecord,
     append_line,
     append_test,
     create_run,
-    parse_info,
+    parse_record,
     path_part,
-    replace_file,
     unwritten,
 )
+from pytest_icbench.store.run_json import RUN_FILE, RunInfo, write_info
 from pytest_icbench.store.stored_run import parse_raw
 
 #: The greatest length of a file that a worker sends, in characters: the windows of a long run on many pairs.
@@ -125,7 +122,7 @@ def unpack(sent: Any, results: Any) -> Parcel:
     if not isinstance(places, list) or len(places) != len(results) or len(places) > MOST_FILES:
         raise DamagedData("the parcel: the results do not belong to its places")
     return Parcel(
-        info=None if run is None else parse_info(run, f"the parcel: {RUN_FILE}"),
+        info=None if run is None else parse_record(RunInfo, run, f"the parcel: {RUN_FILE}"),
         baseline=_baseline(sent.get("baseline") or {}),
         results=tuple(_result(result, place) for result, place in zip(results, places, strict=True)),
     )
@@ -250,8 +247,7 @@ class RunMerger:
         self._hosts[machine] = {name: getattr(info, name) for name in _OF_A_HOST}
         self._info = self._info or replace(info, argv=self._argv)
         hosts = tuple(self._hosts.values()) if len(self._hosts) > 1 else ()
-        data = {"schema": SCHEMA, **encode(replace(self._info, hosts=hosts))}
-        replace_file(self._directory / RUN_FILE, json.dumps(data, allow_nan=False, indent=1) + "\n")
+        write_info(self._directory, replace(self._info, hosts=hosts), replaces=True)
 
     def _raw(self, name: str, text: str | None) -> str:
         """Writes windows and returns their name, which is new even if two hosts send equal names."""

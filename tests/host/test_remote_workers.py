@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from pytest_icbench.store.run_directory import FILE_NAME, read_info, read_tests
+from pytest_icbench.store.run_directory import FILE_NAME, read_tests
+from pytest_icbench.store.run_json import read_info
 from tests.host.remote_runs import files_with_names, private_names
 from tests.host.test_remote_faults import Fault, no_package, other_version, refused_key, unknown_host_key
 from tests.second_host import SecondHost, second_host, under_a_name, unsupported_reason

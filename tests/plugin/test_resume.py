@@ -13,7 +13,8 @@ import pytest
 
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.store.run_directory import read_info, read_tests
+from pytest_icbench.store.run_directory import read_tests
+from pytest_icbench.store.run_json import read_info
 from pytest_icbench.store.stored_run import read_run, read_with_windows
 from tests.measurements import launch, measurement
 from tests.plugin.conftest import Runner

@@ -17,7 +17,7 @@ from pytest_icbench.report.figure.registry import Content, section_charts
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.html.body import body, summary
 from pytest_icbench.report.terminal_table import table
-from pytest_icbench.store.run_directory import RunInfo, read_info
+from pytest_icbench.store.run_json import RunInfo, read_info
 from pytest_icbench.store.transfer import RunMerger
 from tests.measurements import result as made
 

@@ -21,7 +21,8 @@ from pytest_icbench.model.rate import Rate
 from pytest_icbench.store import baselines
 from pytest_icbench.store.baselines import host_name
 from pytest_icbench.store.raw import raw_directory, write_raw
-from pytest_icbench.store.run_directory import RunInfo, append_line, create_run, explain_stale_latest, run_name
+from pytest_icbench.store.run_directory import append_line, create_run, explain_stale_latest, run_name
+from pytest_icbench.store.run_json import RunInfo
 from pytest_icbench.store.transfer import RunMerger
 from tests.measurements import measurement
 

@@ -23,7 +23,8 @@ from pytest_icbench.report.terminal_table import table
 from pytest_icbench.store import baselines, transfer, waiver_file
 from pytest_icbench.store.baselines import read_source
 from pytest_icbench.store.resume import ResumedRun
-from pytest_icbench.store.run_directory import parse_info
+from pytest_icbench.store.run_directory import parse_record
+from pytest_icbench.store.run_json import RunInfo
 from pytest_icbench.store.stored_run import parse_raw, read_run
 from tests.hostile import mutated_data, mutated_text, refusals
 
@@ -61,7 +62,7 @@ def _texts() -> dict[str, str]:
 TEXTS = _texts()
 #: What reads one stored text.
 PARSERS: dict[str, Callable[[str], object]] = {
-    "run.json": lambda text: parse_info(text, "run.json"),
+    "run.json": lambda text: parse_record(RunInfo, text, "run.json"),
     "result": lambda text: Measurement.from_dict(from_json(text, "line"), "line"),
     "windows": lambda text: parse_raw(text, Path("raw.jsonl")),
     "baseline": lambda text: baselines.parse_baseline(text, "baseline"),

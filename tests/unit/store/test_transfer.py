@@ -15,7 +15,8 @@ from pytest_icbench.gate.entry import make_entry
 from pytest_icbench.model.codec import encode
 from pytest_icbench.store import baselines, transfer
 from pytest_icbench.store.raw import write_raw
-from pytest_icbench.store.run_directory import BASELINES, ResultPlace, RunInfo, TestRecord, write_info
+from pytest_icbench.store.run_directory import BASELINES, ResultPlace, TestRecord
+from pytest_icbench.store.run_json import RunInfo, write_info
 from pytest_icbench.store.stored_run import read_run
 from pytest_icbench.store.transfer import RunMerger
 from tests.measurements import measurement
