@@ -65,8 +65,7 @@ class Invalid(IcbenchError):
     """A measurement has no valid value: its verdict is INVALID.
 
     Args:
-        reason: one of ``no-forwarding corrupted flooded stalled accounts clock died emulated function noisy-neighbour
-            generator-bound``; of a search also ``lossy unfinished``.
+        reason: one of ``verdict_reasons.INVALID_REASONS``.
         evidence: one sentence with the values that show it.
     """
 

@@ -21,6 +21,7 @@ from pytest_icbench.model.fitness import TOO_DISTURBED, disturbance, too_disturb
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.verdict import DEFAULT_FAILING, GOOD, ORDER, Verdict
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.verdict_reasons import INVALID_REASONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,8 @@ def judge(
     policy = policy or Policy()
     if measurement.verdict == Verdict.INVALID:
         reason = measurement.reason or "unknown"
-        evidence = (measurement.evidence,) if measurement.evidence else ()
-        return Judgement(Verdict.INVALID, f"{measurement.case}: {reason}", evidence, policy.fails(Verdict.INVALID))
+        evidence = measurement.evidence or INVALID_REASONS.get(reason, "no evidence was kept")
+        return Judgement(Verdict.INVALID, f"{measurement.case}: {reason}", (evidence,), policy.fails(Verdict.INVALID))
     findings = [find(measurement, limit) for limit in limits if applies(limit, measurement)]
     findings += against.findings if against is not None else ()
     findings = [_unless_disturbed(measurement, finding) for finding in findings]
@@ -171,7 +172,7 @@ def enforce(judgement: Judgement) -> Judgement:
     if not judgement.fails:
         return judgement
     if judgement.verdict == Verdict.INVALID:
-        raise Invalid(judgement.reason, "\n".join(judgement.details) or "no evidence was kept")
+        raise Invalid(judgement.reason, "\n".join(judgement.details))
     raise Regression(judgement.message(), verdict=judgement.verdict)
 
 

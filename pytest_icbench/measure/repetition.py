@@ -27,15 +27,12 @@ from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.stats.states import same_state
+from pytest_icbench.verdict_reasons import HARNESS_REASONS, PATH_REASONS
 
 T = TypeVar("T")
 
 #: The most faults of the harness that a case survives.
 MOST_FAULTS = 2
-#: Reasons of INVALID that lie in the harness: its clock. Others are the switch's, whose launches are not repeated.
-HARNESS_REASONS = ("clock",)
-#: Reasons that a cable can have, or, while others take their CPUs, the endpoints.
-PATH_REASONS = ("no-forwarding", "stalled")
 #: The most launches of a case that are repeated because they were disturbed, and the share of its time for them.
 MOST_DISTURBED, DISTURBED_TIME = 3, 0.25
 #: The share of a case's time that it waits for a state of the host, and the time between two looks, in seconds.

@@ -3,29 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.stats.verdict_rule import Reason
+from pytest_icbench.verdict_reasons import INCONCLUSIVE_REASONS, Reason
 from pytest_icbench.wording import clock, counted, percent, plain_name, quantity
 
 #: What a ratio's interval is made of.
 Unit = Literal["launch", "pair", "session"]
 
-#: The sentence on each reason, unless the finding has a more exact one. ``{units}`` is the plural of the unit.
-REASONS: Mapping[Reason, str] = MappingProxyType(
-    {
-        "few": "too few {units}",
-        "spread": "{units} lie too far apart",
-        "state": "the host's CPUs are in another state; measure again, or save this state, too",
-        "host": "the host was disturbed, so the software is not known to be slower",
-        "bound": "the switch was not the limit: endpoints with more cores, or a search, would tell",
-    }
-)
 #: The names of main figures in sentences on a comparison. A limit keeps the name that its key has.
 _MEANT = MappingProxyType({"cycles_per_packet": "cycles a frame", "rtt_p50_ns": "median round trip"})
 
@@ -130,7 +119,8 @@ class Finding:
         """Returns why the finding is inconclusive, and what would decide it; empty for a conclusive one."""
         if self.verdict != Verdict.INCONCLUSIVE:
             return ""
-        why = self.note or (REASONS[self.reason].format(units=_plural(self.unit or "launch")) if self.reason else "")
+        units = _plural(self.unit or "launch")
+        why = self.note or (INCONCLUSIVE_REASONS[self.reason].format(units=units) if self.reason else "")
         return "; ".join(filter(None, (why, self.remedy())))
 
     def remedy(self) -> str:

@@ -64,11 +64,7 @@ class Verdict(StrEnum):
         "the gain is beyond chance and at least what is allowed",
     )
     PASS = (
-        "PASS",
-        "passed",
-        "good",
-        "good",
-        "same",
+        *("PASS", "passed", "good", "good", "same"),
         "within the limits, and a loss of the stated size would have been found",
     )
 

@@ -20,6 +20,7 @@ from pytest_icbench.report.overview import REFERENCES
 from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES
+from pytest_icbench.verdict_reasons import PATH_REASONS
 from pytest_icbench.wording import counted, show
 
 #: The most cases that a note names, and the most characters about all but the first.
@@ -165,7 +166,8 @@ def _on_the_verdict(result: Result) -> Iterator[Note]:
         yield Note(result.evidence.splitlines()[0])
     if result.is_number and result.verdict in NOTABLE and result.reason:
         # The sentence names its case. Without the name, equal sentences share a note.
-        yield Note(f"{result.verdict}: {result.reason.removeprefix(f'{result.case}: ')}", alone=_reason(result))
+        reason = result.reason.removeprefix(f"{result.case}: ")
+        yield Note(f"{result.verdict}: {reason}", alone=f"{result.verdict}: {result.reason}")
 
 
 def _on_the_host(result: Result) -> Iterator[Note]:
@@ -210,15 +212,11 @@ def _on_the_launches(result: Result) -> Iterator[Note]:
         launches = f"{unsettled} of {counted(result.launches, 'launch')}"
         end = "did not become stationary; see --icbench-max-warmup"
         yield Note(f"{subject} {end}", f"({launches})", f"the {subject} of {launches} {end}")
-    of_path = result.faults and all(fault.startswith(("no-forwarding:", "stalled:")) for fault in result.faults)
+    of_path = result.faults and all(fault.partition(":")[0] in PATH_REASONS for fault in result.faults)
     if result.repeated and not of_path:
         launches = counted(result.repeated, "launch")
         end = "repeated after a fault of the harness"
         yield Note(f"launches {end}", f"({result.repeated})", f"{launches} {end}")
-
-
-def _reason(result: Result) -> str:
-    return f"{result.verdict}: {result.reason}"
 
 
 def _shortfall(result: Result) -> tuple[str, str]:

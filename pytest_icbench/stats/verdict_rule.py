@@ -34,6 +34,7 @@ from pytest_icbench.stats.intervals import (
     fewest_pairs,
 )
 from pytest_icbench.stats.quantiles import CONFIDENCE, MOST, Estimate, quantile
+from pytest_icbench.verdict_reasons import Reason
 
 #: Greatest probability that a session without a change has any REGRESSED; the same for IMPROVED. With one session a
 #: night it is one false alarm in three months.
@@ -67,9 +68,6 @@ MOST_MORE = 1000
 Better = Literal["higher", "lower"]
 #: The result of a decision; "same": a loss of the allowance is excluded.
 Outcome = Literal["worse", "same", "better", "open"]
-#: Why a decision is open. few: too few pairs or sessions; spread: their spread is too large; state: the host's CPUs are
-#: in another state; host: the host may be the cause; bound: the switch was not the limit.
-Reason = Literal["few", "spread", "state", "host", "bound"]
 
 _NORMAL = NormalDist()
 #: Interquartile range of the absolute values of a standard normal variable.

@@ -212,21 +212,16 @@ class RunningNoisyNeighbour:
 
     def _idle(self, wanted: float, when: str) -> None:
         cpus = "CPU" if len(self._processes) == 1 else f"{len(self._processes)} CPUs"
-        raise Invalid(
-            "noisy-neighbour",
-            f"noisy neighbour {self.label} is not busy: {wanted:.0%} of the time of its {cpus} {when}; see whether its"
-            " program works here, or take another noisy neighbour",
-        )
+        share = f"{wanted:.0%} of the time of its {cpus} {when}"
+        remedy = "see whether its program works here, or take another noisy neighbour"
+        raise Invalid("noisy-neighbour", f"noisy neighbour {self.label} is not busy: {share}; {remedy}")
 
     def _check_alive(self) -> None:
         for process in self._processes:
             if (code := process.poll()) is not None:
-                tail = process.tail()
-                raise Invalid(
-                    "noisy-neighbour",
-                    f"noisy neighbour {self.label} ended early: {_program(process.argv)} {exit_sentence(code)}"
-                    + (f"; the end of its log:\n{tail}" if tail else ""),
-                )
+                log = f"; the end of its log:\n{tail}" if (tail := process.tail()) else ""
+                end = f"{_program(process.argv)} {exit_sentence(code)}{log}"
+                raise Invalid("noisy-neighbour", f"noisy neighbour {self.label} ended early: {end}")
 
     def end(self) -> None:
         """Freezes it after a launch. Raises ProvisionError."""

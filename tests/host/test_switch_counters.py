@@ -16,11 +16,12 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.launch.switch_work import Ports
-from pytest_icbench.measure.repetition import HARNESS_REASONS, MOST_FAULTS
+from pytest_icbench.measure.repetition import MOST_FAULTS
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.switch_facts import PortCounters
 from pytest_icbench.testbed.case_rig import Rig
+from pytest_icbench.verdict_reasons import HARNESS_REASONS
 from tests.host.node_tools import clean, session
 from tests.host.rig_tools import acting, built
 from tests.host.test_switches import BRIEF, assert_heard, one_way, there_and_back

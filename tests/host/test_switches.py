@@ -15,7 +15,7 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.measure.launch.launcher import run_launch
-from pytest_icbench.measure.repetition import HARNESS_REASONS, MOST_FAULTS, PATH_REASONS
+from pytest_icbench.measure.repetition import MOST_FAULTS
 from pytest_icbench.model.case import NETDEV_APIS, Case
 from pytest_icbench.model.endpoint import ATTACH
 from pytest_icbench.model.launch import Launch
@@ -27,6 +27,7 @@ from pytest_icbench.model.traffic import Traffic
 from pytest_icbench.testbed.case_rig import Rig
 from pytest_icbench.testbed.exchange import Exchange
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
+from pytest_icbench.verdict_reasons import HARNESS_REASONS, PATH_REASONS
 from tests.host.node_tools import clean, cpu_ticks, session
 from tests.host.rig_tools import built, driver
 

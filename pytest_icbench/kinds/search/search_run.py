@@ -144,11 +144,8 @@ def _finding(case: Case, outcome: SearchOutcome, bounds: Bounds) -> _Finding:
         evidence = f"the greatest load that {where}, {_mpps(offered, pairs)}, passes: the device takes at least that"
         return _Finding("generator-bound", evidence, limited=True, generator=True)
     if generator:
-        why = (
-            f"the reference link loses more than {_goal(outcome.goal)} there too"
-            if outcome.reference_fails
-            else "the senders cannot offer it"
-        )
+        lossy = f"the reference link loses more than {_goal(outcome.goal)} there too"
+        why = lossy if outcome.reference_fails else "the senders cannot offer it"
         evidence = f"the upper bound of {_mpps(upper, pairs)} is not the device's: {why}"
         return _Finding("generator-bound", evidence, limited=True, generator=True)
     return _Finding("max-duration", _out_of_time(outcome, bounds, pairs)) if late else _Finding("goal")
@@ -159,19 +156,16 @@ def _nothing_proven(case: Case, outcome: SearchOutcome, bounds: Bounds, generato
         return _Finding("max-duration", _out_of_time(outcome, bounds, case.senders), "unfinished")
     trials = [trial for trial, _ in outcome.at(bounds.upper_pps, case.senders) if not trial.good]
     worst = max(trials, key=lambda trial: trial.trial_loss_ratio, default=None)
-    shown = (
-        ""
-        if worst is None
-        else f": {worst.scheduled - worst.received} of {worst.scheduled} frames lost or refused"
-        f" in {worst.duration_s:g} s"
-    )
+    shown = ""
+    if worst is not None:
+        missing = worst.scheduled - worst.received
+        shown = f": {missing} of {worst.scheduled} frames lost or refused in {worst.duration_s:g} s"
     load = _mpps(bounds.upper_pps or 0.0, case.senders)
     condition = "without loss" if outcome.goal.loss_ratio == 0 else f"with at most {_goal(outcome.goal)} loss"
     if generator:
         cause = "the reference link does not either" if outcome.reference_fails else "the senders cannot offer it"
-        return _Finding(
-            "generator-bound", f"{load} does not pass {condition}{shown}, but {cause}", "generator-bound", True, True
-        )
+        evidence = f"{load} does not pass {condition}{shown}, but {cause}"
+        return _Finding("generator-bound", evidence, "generator-bound", True, True)
     return _Finding("goal", f"no load passes {condition} down to the least, {load}{shown}", "lossy")
 
 

@@ -30,10 +30,9 @@ from pytest_icbench.host.process import Process, cpu_clock_ns, raise_files
 from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.host.signals import shield_signals
 from pytest_icbench.kinds.startup.on_demand import Clients, Gate, serve
-from pytest_icbench.kinds.startup.startup_summary import START_FAILED, Course, summarize_startup
+from pytest_icbench.kinds.startup.startup_summary import Course, summarize_startup
 from pytest_icbench.measure.case_progress import OnProgress, Progress
 from pytest_icbench.measure.estimate import RIG_OVERHEAD_S
-from pytest_icbench.measure.launch.validity import EMULATED
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Address, Veth
@@ -249,13 +248,7 @@ def measure_startup(
         settings,
         startups,
         replace(around, treatment={**around.treatment, **_of_kind(crowd.kind), "node": crowd.kind}),
-        # Where all came up, only their times can be at fault.
-        Course(
-            started_at,
-            time.monotonic() - began,
-            failure,
-            EMULATED if len(startups.total_ns) == crowd.count else START_FAILED,
-        ),
+        Course(started_at, time.monotonic() - began, failure, len(startups.total_ns) == crowd.count),
     )
 
 

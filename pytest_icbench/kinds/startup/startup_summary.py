@@ -20,8 +20,6 @@ from pytest_icbench.stats.quantiles import Estimate, median
 
 #: The metric of the times.
 CREATION = "creation"
-#: The reason of INVALID if a container did not come up.
-START_FAILED = "start-failed"
 #: The fewest containers for which the first and the last tenth are compared.
 FEWEST_FOR_GROWTH = 20
 
@@ -40,13 +38,13 @@ class Course:
         started_at: seconds since the epoch.
         duration_s: how long the case took.
         failure: why the next one did not come up, or why the times of all are none (``NodeFacts.untimed``); else None.
-        reason: the reason of INVALID for the failure.
+        complete: whether all came up, so that only their times can be at fault.
     """
 
     started_at: float
     duration_s: float
     failure: str | None = None
-    reason: str = START_FAILED
+    complete: bool = False
 
 
 def summarize_startup(
@@ -57,7 +55,7 @@ def summarize_startup(
     times, last = startups.total_ns, startups.idle[-1] if startups.idle else None
     half_ns = startups.first_trip_quantile_ns(0.5)
     evidence = failure
-    if failure is not None and course.reason == START_FAILED:
+    if failure is not None and not course.complete:
         evidence = f"container {len(times) + 1:,} of {startups.asked:,} did not come up: {failure}"
     return Measurement(
         case=case.id,
@@ -68,7 +66,7 @@ def summarize_startup(
         mode=case.mode_label,
         placement=around.placement,
         verdict=None if failure is None else Verdict.INVALID,
-        reason=None if failure is None else course.reason,
+        reason=None if failure is None else "emulated" if course.complete else "start-failed",
         evidence=evidence,
         bottleneck="unknown",
         generator_bound=False,
@@ -106,8 +104,6 @@ def recompute_startup(recorded: Recorded) -> Measurement:
         recorded.around,
         Course(whole.started_at, whole.duration_s, "" if whole.verdict == Verdict.INVALID else None),
     )
-    return (
-        measurement
-        if measurement.evidence is None
-        else replace(measurement, reason=whole.reason, evidence=whole.evidence)
-    )
+    if measurement.evidence is None:
+        return measurement
+    return replace(measurement, reason=whole.reason, evidence=whole.evidence)

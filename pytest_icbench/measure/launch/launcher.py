@@ -34,6 +34,7 @@ from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.interference import Interference
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.settings import Settings
+from pytest_icbench.verdict_reasons import PATH_REASONS
 
 
 class Freezing:
@@ -482,7 +483,7 @@ class Run:
         awaited = list(filter(self.freezing.awaits, windows))
         invalid = validity.judge_launch(outputs, windows, awaited, asked_ns=asked_ns, warmup_s=self.settings.warmup_s)
         chains, contradiction = hops.of_launch(self.hops, self.case, self.case.path.by_pair(outputs))
-        if invalid is not None and invalid[0] in ("no-forwarding", "stalled") and self.hops:
+        if invalid is not None and invalid[0] in PATH_REASONS and self.hops:
             lost = sum(pair.lost for pair in pairs)
             invalid = None if hops.full_tables_explain(self.hops[0], self.hops[-1], lost) else invalid
         if (fault := acl_drops.fault(self.case, self.rig.terms, couples, self.hops)) is not None:
@@ -490,7 +491,7 @@ class Run:
         if invalid is None and contradiction is not None:
             invalid = "accounts", contradiction
         if invalid is None and self.rig.untimed is not None:
-            invalid = validity.EMULATED, self.rig.untimed
+            invalid = "emulated", self.rig.untimed
         throughput = sum(pair.throughput_pps for pair in pairs)
         tsc_hz = next((output.hello.tsc_hz for output in outputs if output.hello), None)
         work = self.work.between(throughput, tsc_hz)

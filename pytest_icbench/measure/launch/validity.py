@@ -17,8 +17,6 @@ from pytest_icbench.model.path import DIRECTION_NAMES, Direction, FramePath
 #: load indicators.
 RULES = 3
 
-#: The reason of INVALID where the endpoints' times are none, whatever was measured (``NodeFacts.untimed``).
-EMULATED = "emulated"
 #: Foreign frames at a receiver, as a share of its own frames, above which the switch floods.
 FLOODED_SHARE = 0.001
 #: Up to this many foreign frames are no flood, however few frames of its own a receiver has.

@@ -17,10 +17,10 @@ from pytest_icbench.cli.main import parser
 from pytest_icbench.config.cases import ARGUMENTS
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import NAMES
-from pytest_icbench.errors import Invalid
 from pytest_icbench.model.settings import Settings
 from pytest_icbench.model.verdict import EXIT_STATUS, Verdict
 from pytest_icbench.plugin.fixture import Icbench
+from pytest_icbench.verdict_reasons import INVALID_REASONS
 from tests.unit.project.test_reference import reference
 
 ROOT = Path(__file__).parents[3]
@@ -85,21 +85,21 @@ def reasons() -> set[str]:
                     found.add(reason)
                 case ast.Call(func=ast.Name("_Finding"), args=[_, _, ast.Constant(str(reason)), *_]):
                     found.add(reason)
-                case ast.Tuple([ast.Constant(str(reason)), ast.Call() | ast.JoinedStr() | ast.Name()]):
-                    if file.parent.name in ("launch", "summary") and re.fullmatch("[a-z]+(-[a-z]+)*", reason):
+                case ast.Tuple([ast.Constant(str(reason)), second]) if not isinstance(second, ast.Constant):
+                    if file.parent.name == "launch" and re.fullmatch("[a-z]+(-[a-z]+)*", reason):
                         found.add(reason)
+                case ast.IfExp(_, ast.Constant("emulated"), ast.Constant(str(reason))):
+                    found.add(reason)
     return found
 
 
-def test_the_reasons_are_those_that_the_exception_lists() -> None:
-    listed = re.findall(r"``([a-z -]+)``", Invalid.__doc__ or "")
-    assert {word for words in listed for word in words.split()} <= reasons()
+def test_the_reasons_are_those_of_the_table() -> None:
+    assert reasons() == set(INVALID_REASONS)
 
 
 def test_every_verdict_and_every_reason_has_a_heading_that_says_what_to_do() -> None:
     headings = set(re.findall(r"^#+ (.+)$", VERDICTS.read_text(), flags=re.M))
-    known = {word for words in re.findall(r"``([a-z -]+)``", Invalid.__doc__ or "") for word in words.split()}
-    assert {*Verdict, *known, "Skipped"} - headings == set()
+    assert {*Verdict, *INVALID_REASONS, "Skipped"} - headings == set()
 
 
 def test_the_table_of_verdicts_has_the_exit_codes_that_the_code_gives() -> None:
