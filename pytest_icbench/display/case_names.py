@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from pytest_icbench.model.figures import MAXIMA, Figures
+from pytest_icbench.model.figures import MAXIMA, PERCENTILES, Figures, time_field
 from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
@@ -314,8 +314,8 @@ def short(value: float) -> str:
 
 
 def times(result: Measurement, stem: str, *names: str) -> dict[str, Estimate | None]:
-    """Returns times (ns) of a result by name: ``p99.9`` of ``rtt`` is its ``rtt_p99_9_ns``."""
-    return {name: result.estimate(f"{stem}_{name.replace('.', '_')}_ns") for name in names}
+    """Returns times (ns) of a result by name, by default its percentiles: of ``rtt`` and ``p99.9`` ``rtt_p99_9_ns``."""
+    return {name: result.estimate(time_field(stem, name)) for name in names or PERCENTILES}
 
 
 def percentiles(times: Mapping[str, float | None], greatest: float | None = None) -> str:

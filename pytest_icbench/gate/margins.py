@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from pytest_icbench.model.figures import MAIN_FIGURES
+from pytest_icbench.model.figures import MAIN_FIGURES, PERCENTILES, time_field
 from pytest_icbench.model.measurement import CYCLES
 from pytest_icbench.stats.verdict_rule import DEFAULT_ALLOWANCE, Allowance, Better
 
+_ROUND_TRIP: tuple[str, Better] = ("latency", "lower")
 #: Figures that can be compared with a baseline, with their dimension and their better direction.
 COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
     {
@@ -28,11 +29,7 @@ COMPARED: Mapping[str, tuple[str, Better]] = MappingProxyType(
         "response_p99_9_ns": ("application", "lower"),
         "server_cpu_ns_per_operation": ("application", "lower"),
         "startup_ns": ("startup", "lower"),
-        "rtt_p50_ns": ("latency", "lower"),
-        "rtt_mean_ns": ("latency", "lower"),
-        "rtt_p90_ns": ("latency", "lower"),
-        "rtt_p99_ns": ("latency", "lower"),
-        "rtt_p99_9_ns": ("latency", "lower"),
+        **dict.fromkeys((*(time_field("rtt", name) for name in PERCENTILES), "rtt_mean_ns"), _ROUND_TRIP),
     }
 )
 #: The figure of each dimension that is always compared.

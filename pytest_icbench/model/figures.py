@@ -26,8 +26,15 @@ F = TypeVar("F", bound="Figures")
 ENDS = ("", "_low", "_high")
 #: Metrics of a path's capability, as opposed to its behaviour under a given load.
 MAXIMA = ("frmol", "mfr", "ndr", "pdr")
-#: The compared percentiles of round trips.
-_SHARES = {"rtt_p50_ns": 0.5, "rtt_p90_ns": 0.9, "rtt_p99_ns": 0.99, "rtt_p99_9_ns": 0.999}
+#: The percentiles of times by name, for everything that has them. ``Latency`` has fields for each: ``rtt_p99_9_ns``.
+PERCENTILES: Mapping[str, float] = types.MappingProxyType(
+    {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
+)
+
+
+def time_field(stem: str, percentile: str) -> str:
+    """Returns the field of a percentile of a time: ``p99.9`` of ``rtt`` is ``rtt_p99_9_ns``."""
+    return f"{stem}_{percentile.replace('.', '_')}_ns"
 
 
 def kept(estimate: Estimate | None, factor: float = 1.0) -> Estimate | None:
@@ -324,7 +331,13 @@ class Latency(FrameFigures):
     def value_of_launch(cls, launch: Launch, name: str) -> float | None:
         if launch.rtt is None:
             return None
-        return launch.rtt.mean if name == "rtt_mean_ns" else launch.rtt.percentile(_SHARES[name])
+        return launch.rtt.mean if name == "rtt_mean_ns" else launch.rtt.percentile(cls.percentiles("rtt")[name])
+
+    @classmethod
+    def percentiles(cls, stem: str) -> dict[str, float]:
+        """Returns its percentiles of a time (``rtt``, ``rtt_first``, ``pdv``, ``floor``): their shares by field."""
+        shares = {time_field(stem, name): share for name, share in PERCENTILES.items()}
+        return {name: share for name, share in shares.items() if hasattr(cls, name)}
 
     def is_capability(self, metric: str) -> bool:  # noqa: ARG002
         return True

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 from pytest_icbench.display.case_names import grouped, label, number, shared, three
 from pytest_icbench.display.table import Cells, grid, listing
+from pytest_icbench.kinds.latency.latency_columns import round_trips
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.thresholds import SPLITS, Budget
 from pytest_icbench.wording import wrapped
 
-#: The percentiles by which a path is judged: the highest one with enough round trips.
-_PERCENTILES = {"p99.99": "rtt_p99_99_ns", "p99.9": "rtt_p99_9_ns", "p99": "rtt_p99_ns", "p50": "rtt_p50_ns"}
 _NOTES = (
     "a cell: half of the round trip as a part of a split's greatest one-way latency (3GPP TR 38.801, table A-1)",
     "?: the interval has the limit in it, or there is no interval",
@@ -42,9 +41,9 @@ def budget_table(results: Sequence[Result], width: int) -> list[str]:
 
 
 def _one_way(result: Result) -> tuple[str, Estimate] | None:
-    """Returns a percentile of half of the round trips, with its name; None without a number."""
-    for percentile, name in _PERCENTILES.items():
-        trip: Estimate | None = number(result, getattr(result.round_trips, name))
+    """Returns half of the highest percentile with enough round trips, with its name; None without a number."""
+    for percentile, estimate in reversed(round_trips(result).items()):
+        trip: Estimate | None = number(result, estimate)
         if trip is not None:
             return percentile, Estimate(trip / 2, *(None if end is None else end / 2 for end in (trip.low, trip.high)))
     return None

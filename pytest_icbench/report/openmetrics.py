@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from pytest_icbench.display.case_names import number
 from pytest_icbench.kinds.latency.latency_columns import round_trips
 from pytest_icbench.model.case import CANDIDATE_KEY
+from pytest_icbench.model.figures import PERCENTILES
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.decisions import candidates
 from pytest_icbench.report.reported_intervals import with_sessions
@@ -33,7 +34,6 @@ _ENDS: tuple[tuple[str, _Getter, str], ...] = (
     ("_low", lambda estimate: None if estimate is None else estimate.low, ", lower end of the interval"),
     ("_high", lambda estimate: None if estimate is None else estimate.high, ", upper end of the interval"),
 )
-_QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99.9": "0.999", "p99.99": "0.9999"}
 
 
 def text(results: Sequence[Result], skipped: int = 0) -> str:
@@ -161,7 +161,7 @@ def _rtt(results: Sequence[Result], get: _Getter) -> Iterator[Sample]:
         for name, estimate in round_trips(result).items():
             value = number(result, get(estimate))
             if value is not None:
-                yield {**_base(result), "quantile": _QUANTILES[name]}, value / 1e9
+                yield {**_base(result), "quantile": f"{PERCENTILES[name]:g}"}, value / 1e9
 
 
 def _encodable(value: str) -> str:

@@ -36,7 +36,7 @@ from pytest_icbench.display.chart import (
     y_axis,
 )
 from pytest_icbench.display.points import LENGTH, SIZE, best_text, dot_plot, finding, row, scaled
-from pytest_icbench.model.figures import MAXIMA, Latency
+from pytest_icbench.model.figures import MAXIMA, PERCENTILES, Latency
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
 
@@ -313,7 +313,7 @@ def _load_spec(rows: Sequence[tuple[Any, ...]], order: Sequence[str]) -> dict[st
     return {"layer": layers}
 
 
-_NAMED = {"p50": 2.0, "p90": 10.0, "p99": 100.0, "p99.9": 1e3, "p99.99": 1e4}
+_NAMED = {name: round(1 / (1 - share), 4) for name, share in PERCENTILES.items()}
 #: Number of points of a percentile curve in each decade.
 PER_DECADE = 8
 
@@ -384,7 +384,7 @@ def _curve_rows(result: Result) -> list[tuple[Any, ...]]:
     points: dict[float, tuple[float, float | None, float | None]] = {
         inverse_tail: (value / 1e3, None, None) for inverse_tail, value in curve_of(result)
     }
-    for name, rtt in times(result, "rtt", *_NAMED).items():
+    for name, rtt in times(result, "rtt").items():
         if rtt is not None:
             low, high = (None if end is None else end / 1e3 for end in (rtt.low, rtt.high))
             points[_NAMED[name]] = (rtt / 1e3, low, high)
@@ -398,7 +398,7 @@ def _percentile(inverse_tail: float) -> str:
 def _text(group: Sequence[Result]) -> str:
     sentences = []
     for result in group:
-        rtt = times(result, "rtt", *_NAMED)
+        rtt = times(result, "rtt")
         named = [(name, number(result, rtt[name])) for name in ("p50", "p99", "p99.9")]
         known = [f"{name} {short(value / 1000)} µs" for name, value in named if value is not None]
         if known:

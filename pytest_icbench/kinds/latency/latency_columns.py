@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pytest_icbench.display.case_names import (
@@ -23,11 +24,9 @@ from pytest_icbench.display.points import scaled
 from pytest_icbench.display.table import Column, In
 from pytest_icbench.kinds.kind import Charts, Further, Kind, Ranked
 from pytest_icbench.kinds.latency import latency_charts as charts
-from pytest_icbench.model.figures import Latency
+from pytest_icbench.model.figures import PERCENTILES, Latency, time_field
 from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Estimate
-
-_PERCENTILES = ("p50", "p90", "p99", "p99.9", "p99.99")
 
 
 def first(result: Result) -> str:
@@ -35,34 +34,19 @@ def first(result: Result) -> str:
     return "" if result.point.burst == 1 else microseconds(result, result.round_trips.rtt_first_p50_ns)
 
 
-def _p50(result: Result) -> str:
-    return microseconds(result, result.round_trips.rtt_p50_ns)
-
-
-def _p99(result: Result) -> str:
-    return microseconds(result, result.round_trips.rtt_p99_ns)
-
-
-def _floor_p50(result: Result) -> str:
-    return microseconds(result, result.round_trips.floor_p50_ns)
-
-
-def _floor_p99(result: Result) -> str:
-    return microseconds(result, result.round_trips.floor_p99_ns)
-
-
-def _pdv_p50(result: Result) -> str:
-    return microseconds(result, result.round_trips.pdv_p50_ns)
+def _time(field: str) -> Callable[[Result], str]:
+    """Returns the function that shows a time of results by its field."""
+    return lambda result: microseconds(result, result.value(field))
 
 
 def value(result: Result) -> str:
     """Returns the main value with its unit."""
-    return f"{_p50(result)} µs RTT p50"
+    return f"{microseconds(result, result.round_trips.rtt_p50_ns)} µs RTT p50"
 
 
 def round_trips(result: Measurement) -> dict[str, Estimate | None]:
     """Returns the percentiles of round trips (ns) by name."""
-    return times(result, "rtt", *_PERCENTILES)
+    return times(result, "rtt")
 
 
 def unanswered(result: Measurement) -> str:
@@ -73,7 +57,7 @@ def unanswered(result: Measurement) -> str:
     requests = result.round_trips.rtt_samples + result.round_trips.rtt_lost
     among, few = [], ""
     for name, value in round_trips(result).items():
-        tail = 1 - float(name.removeprefix("p")) / 100
+        tail = 1 - PERCENTILES[name]
         if value is not None:
             continue
         if round(requests * tail, 6) >= SAMPLES_BEYOND:
@@ -89,21 +73,17 @@ def unanswered(result: Measurement) -> str:
 
 def first_round_trips(result: Result) -> dict[str, Estimate | None]:
     """Returns the percentiles of round trips of frames that were first in their burst (ns)."""
-    return times(result, "rtt_first", "p50", "p99")
+    return times(result, "rtt_first")
 
 
 def variation(result: Result) -> dict[str, Estimate | None]:
     """Returns the percentiles of the delay variation (ns)."""
-    return times(result, "pdv", *_PERCENTILES)
+    return times(result, "pdv")
 
 
 def floor(result: Result) -> dict[str, float | None]:
     """Returns the percentiles of the reference link's round trips (ns)."""
-    return {
-        "p50": result.round_trips.floor_p50_ns,
-        "p90": result.round_trips.floor_p90_ns,
-        "p99": result.round_trips.floor_p99_ns,
-    }
+    return {name: result.value(time_field("floor", name)) for name in PERCENTILES}
 
 
 def facts(result: Result) -> list[tuple[str, str]]:
@@ -140,20 +120,20 @@ def ways(result: Result, refused: str) -> tuple[str, str]:
 
 
 COLUMNS = (
-    Column("p50", "µs", _p50, In.LINE, phrase="p50 {text} µs"),
+    Column("p50", "µs", _time("rtt_p50_ns"), In.LINE, phrase="p50 {text} µs"),
     Column("interval", "", interval_text, In.LINE),
-    Column("p99", "µs", _p99, In.LINE, phrase="p99 {text} µs"),
-    Column("round trip", "µs", _p50, In.LATENCY, always=In.LATENCY, main=True),
+    Column("p99", "µs", _time("rtt_p99_ns"), In.LINE, phrase="p99 {text} µs"),
+    Column("round trip", "µs", _time("rtt_p50_ns"), In.LATENCY, always=In.LATENCY, main=True),
     Column("95 %", "", interval_text, In.LATENCY, main=True),
-    Column("p99", "µs", _p99, In.LATENCY),
-    Column("p99 without switch", "µs", _floor_p99, In.LATENCY),
+    Column("p99", "µs", _time("rtt_p99_ns"), In.LATENCY),
+    Column("p99 without switch", "µs", _time("floor_p99_ns"), In.LATENCY),
     Column("p50 of first in burst", "µs", first, In.LATENCY | In.MORE),
-    Column("p50 without switch", "µs", _floor_p50, In.LATENCY | In.MORE),
-    Column("delay variation p50", "µs", _pdv_p50, In.VARIATION),
-    Column("p90", "µs", lambda result: microseconds(result, result.round_trips.pdv_p90_ns), In.VARIATION),
-    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_ns), In.VARIATION),
-    Column("p99.9", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_9_ns), In.VARIATION),
-    Column("max", "µs", lambda result: microseconds(result, result.round_trips.pdv_max_ns), In.VARIATION),
+    Column("p50 without switch", "µs", _time("floor_p50_ns"), In.LATENCY | In.MORE),
+    Column("delay variation p50", "µs", _time("pdv_p50_ns"), In.VARIATION),
+    Column("p90", "µs", _time("pdv_p90_ns"), In.VARIATION),
+    Column("p99", "µs", _time("pdv_p99_ns"), In.VARIATION),
+    Column("p99.9", "µs", _time("pdv_p99_9_ns"), In.VARIATION),
+    Column("max", "µs", _time("pdv_max_ns"), In.VARIATION),
 )
 
 LATENCY = Kind(

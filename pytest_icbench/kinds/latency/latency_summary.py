@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pytest_icbench.errors import UsageError
 from pytest_icbench.measure.launch.validity import OFFERED_SHARE
@@ -34,29 +35,21 @@ def latency_figures(frames: FrameFigures, launches: Sequence[Launch], reference:
     # The first frames of bursts do not wait for other frames of their burst.
     first = _merged(launches, [launch.rtt_first for launch in launches])
     floor = merge([launch.rtt for launch in reference if launch.rtt is not None])
+    floors: dict[str, Any] = {}
+    if floor:
+        floors = {name: _float(floor.percentile(share)) for name, share in Latency.percentiles("floor").items()}
     return replace(
         latency,
         rtt_mean_ns=together.estimate(lambda histogram: histogram.mean),
-        rtt_p50_ns=_percentile(together, 0.5),
-        rtt_p90_ns=_percentile(together, 0.9),
-        rtt_p99_ns=_percentile(together, 0.99),
-        rtt_p99_9_ns=_percentile(together, 0.999),
-        rtt_p99_99_ns=_percentile(together, 0.9999),
+        **_percentiles("rtt", together),
         rtt_max_ns=_float(together.whole.maximum),
         rtt_samples=together.whole.count,
         rtt_lost=together.whole.lost,
-        rtt_first_p50_ns=_percentile(first, 0.5),
-        rtt_first_p99_ns=_percentile(first, 0.99),
+        **_percentiles("rtt_first", first),
         rtt_first_samples=first.whole.count if first else 0,
-        pdv_p50_ns=_percentile(variation, 0.5),
-        pdv_p90_ns=_percentile(variation, 0.9),
-        pdv_p99_ns=_percentile(variation, 0.99),
-        pdv_p99_9_ns=_percentile(variation, 0.999),
-        pdv_p99_99_ns=_percentile(variation, 0.9999),
+        **_percentiles("pdv", variation),
         pdv_max_ns=_float(variation.whole.maximum) if variation else None,
-        floor_p50_ns=_float(floor.percentile(0.5)) if floor else None,
-        floor_p90_ns=_float(floor.percentile(0.9)) if floor else None,
-        floor_p99_ns=_float(floor.percentile(0.99)) if floor else None,
+        **floors,
         floor_samples=floor.count if floor else 0,
     )
 
@@ -98,6 +91,10 @@ class _Together:
         samples = float(self.whole.minimum or 0), float(self.whole.maximum or 0)
         return kept(estimate_over_merged(float(value), known if len(known) == len(without) else (), samples))
 
+    def percentile(self, share: float) -> Estimate | None:
+        """Returns the estimate of a percentile."""
+        return self.estimate(lambda histogram: histogram.percentile(share))
+
     def _over_rounds(self, value: float, of_rounds: Sequence[float | None]) -> Estimate:
         """Returns the figure with the interval that the rounds' own figures have, around it."""
         known = [float(figure) for figure in of_rounds if figure]
@@ -109,8 +106,11 @@ class _Together:
         return Estimate(value, value * over.low / over.value, value * over.high / over.value, over.coverage)
 
 
-def _percentile(together: _Together | None, share: float) -> Estimate | None:
-    return None if together is None else together.estimate(lambda histogram: histogram.percentile(share))
+def _percentiles(stem: str, together: _Together | None) -> dict[str, Any]:
+    """Returns the percentiles of a time by field; none if it was not measured."""
+    if together is None:
+        return {}
+    return {name: together.percentile(share) for name, share in Latency.percentiles(stem).items()}
 
 
 def _float(value: int | None) -> float | None:

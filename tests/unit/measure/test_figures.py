@@ -17,7 +17,7 @@ from pytest_icbench.kinds.latency.latency_summary import latency_figures
 from pytest_icbench.measure.launch.windows import delay_variation
 from pytest_icbench.measure.summary.frame_figures import frame_figures
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.figures import FrameFigures, Latency, types_of
+from pytest_icbench.model.figures import PERCENTILES, FrameFigures, Latency, time_field, types_of
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.stats.quantiles import Estimate, Histogram, merge
 from tests.measurements import measurement
@@ -97,3 +97,8 @@ def test_the_busiest_core_is_held_against_their_mean() -> None:
     assert (found.frames_by_core, found.core_imbalance) == ({"2": 600, "5": 600}, 1.5)
     idle = frame_figures(Case("ovs"), [launch(histogram([1]), frames_by_core={"2": 0, "5": 0})])
     assert (idle.frames_by_core, idle.core_imbalance) == (None, None)
+
+
+def test_every_percentile_of_the_table_has_fields() -> None:
+    for stem in ("rtt", "pdv"):
+        assert list(Latency.percentiles(stem)) == [time_field(stem, name) for name in PERCENTILES]
