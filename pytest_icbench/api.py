@@ -66,8 +66,9 @@ from pytest_icbench.host.net.links import End as LinkEnd
 from pytest_icbench.host.net.links import configure as configure_link
 from pytest_icbench.host.net.links import create_netns, delete_netns
 from pytest_icbench.host.process import Process
+from pytest_icbench.model.api_techniques import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.application import ApplicationLoad, Bounds, ClientFigures
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case, Family
+from pytest_icbench.model.case import Case, Family
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Nic, Pci, Veth, VhostUser
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.rig import FILES, Question

@@ -20,6 +20,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model import flows as flow_labels
 from pytest_icbench.model import headers as header_labels
 from pytest_icbench.model import routes as route_labels
+from pytest_icbench.model.api_techniques import APIS
 from pytest_icbench.model.cpu_allocation import percents, side_by_side
 from pytest_icbench.model.load import Application, Frames, Startup
 from pytest_icbench.model.noisy_neighbour import KINDS, L3, MOST_CPUS, NoisyNeighbour, cache_ways
@@ -428,8 +429,8 @@ class Axes:
     )
     api: tuple[str, ...] | None = axis(
         "LIST",
-        "replace the API techniques of the endpoints: udp udp-mmsg udp-gso raw raw-mmsg xdp dpdk af_packet af_xdp,"
-        " or all; each switch takes those that it supports",
+        f"replace the API techniques of the endpoints: {' '.join(APIS)}, or all; each switch takes those that it"
+        " supports",
         values.apis,
     )
     app: tuple[str, ...] | None = axis(

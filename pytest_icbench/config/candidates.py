@@ -18,8 +18,8 @@ from typing import get_args
 from pytest_icbench.config.switches import DEFAULT_MODE, explain_mode
 from pytest_icbench.config.values import file_mode, mode_of, program
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.api_techniques import APIS
 from pytest_icbench.model.candidate import FUNCTION, HOST, SETTABLE, WORKLOAD, Candidate, Kind, file_of
-from pytest_icbench.model.case import APIS
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.model.text_files import read_toml
 from pytest_icbench.wording import alternatives, suggestion

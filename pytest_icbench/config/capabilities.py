@@ -10,7 +10,8 @@ from pytest_icbench.config.axis import rows
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switches import explain_mode
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import API_FRAME_BYTES, APPLICATION_API, Case
+from pytest_icbench.model.api_techniques import API_FRAME_BYTES, APPLICATION_API
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.switch_traits import SwitchTraits
 from pytest_icbench.wording import alternatives
 

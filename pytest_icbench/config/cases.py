@@ -25,7 +25,8 @@ from pytest_icbench.config.switches import (
 )
 from pytest_icbench.config.values import parse_words
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import APPLICATION_API, POLLING, SOCKET_APIS, Case, Dimension
+from pytest_icbench.model.api_techniques import APPLICATION_API, SOCKET_APIS
+from pytest_icbench.model.case import POLLING, Case, Dimension
 from pytest_icbench.model.cpu_allocation import percents, side_by_side
 from pytest_icbench.model.headers import UDP6
 from pytest_icbench.model.load import Application, Frames, Startup

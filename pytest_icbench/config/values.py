@@ -25,6 +25,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.model.api_techniques import APIS
 from pytest_icbench.model.application import is_load
 from pytest_icbench.model.switch_tree import installed_programs, places_in, program_in
 from pytest_icbench.wording import THOUSANDS
@@ -235,8 +236,6 @@ def labels(
 
 def apis(text: str, where: str) -> tuple[str, ...]:
     """Parses API techniques. ``all`` stands for every one that a switch can use."""
-    from pytest_icbench.model.case import APIS  # cases are not needed to declare options, which every pytest run does
-
     words = parse_words(text, where)
     for word in words:
         if word not in (*APIS, "all"):

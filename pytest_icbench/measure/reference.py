@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_icbench.model.case import NETDEV_APIS, REFERENCE_LINKS, SOCKET_APIS, Case
+from pytest_icbench.model.api_techniques import NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.case import REFERENCE_LINKS, Case
 from pytest_icbench.model.subscribers import alone
 
 #: Switches that are reference links themselves.

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, Self, get_args
 
 from pytest_icbench.model import flows
 from pytest_icbench.model.acl_drop import names_share
+from pytest_icbench.model.api_techniques import APIS, NETDEV_APIS
 from pytest_icbench.model.codec import DamagedData, check_fields
 from pytest_icbench.model.cpu_allocation import CpuAllocation, percents, side_by_side
 from pytest_icbench.model.load import LABELLED, NO_FRAMES, Frames, Load
@@ -26,20 +27,6 @@ Family = Literal["kernel", "dpdk"]
 GROUPS = ("all", *get_args(Family))
 #: The reference link by family, with which switches are compared: the driver that has no switch.
 REFERENCE_LINKS: Mapping[Family, str] = MappingProxyType({"kernel": "veth", "dpdk": "direct"})
-
-#: UDP in trains of datagrams, each of which is one buffer for the kernel's links and switches.
-GSO = "udp-gso"
-#: API techniques of an endpoint, in the order in which they are shown.
-SOCKET_APIS = ("udp", "udp-mmsg", GSO, "raw", "raw-mmsg", "xdp")
-#: The longest frame in bytes, with FCS, of an API technique that has a bound: AF_XDP keeps a frame in one page.
-API_FRAME_BYTES = MappingProxyType({"xdp": 3844})
-#: API techniques by which DPDK applications use a kernel interface.
-NETDEV_APIS = ("af_packet", "af_xdp")
-#: The technique of endpoints over which applications' sockets go, and by which their paths are checked.
-APPLICATION_API = "udp-mmsg"
-#: Whole frames by the character device of a tap.
-TAP_API = "tap"
-APIS = (*SOCKET_APIS, TAP_API, "dpdk", *NETDEV_APIS)
 
 #: Ways in which a switch's workers learn of frames: they look all the time, are woken, or either, by the load.
 POLLING = "polling"
@@ -318,26 +305,11 @@ class Case:
     def rig_key(self) -> tuple[object, ...]:
         """A key that cases share if they run on the same rig, without anything being built anew."""
         return (
-            self.remote,
-            self.switch,
-            self.mode or "",
-            self.candidate or "",
-            self.port or "",
-            self.switch_cores or 0,
-            self.rx_mode or "",
-            self.function or "",
-            self.chain,
-            self.new_flows,
-            self.denies_flows,
-            self.cpu_share or "",
-            self.cpu_quota or "",
-            self.pairs,
-            self.traffic.jumbo,
-            self.traffic.queues,
-            self.traffic.routes or 0,
-            self.traffic.routes is not None and self.traffic.both,
-            self.api in NETDEV_APIS,
-            self.load.rig,
+            *(self.remote, self.switch, self.mode or "", self.candidate or "", self.port or ""),
+            *(self.switch_cores or 0, self.rx_mode or "", self.function or "", self.chain),
+            *(self.new_flows, self.denies_flows, self.cpu_share or "", self.cpu_quota or "", self.pairs),
+            *(self.traffic.jumbo, self.traffic.queues, self.traffic.routes or 0),
+            *(self.traffic.routes is not None and self.traffic.both, self.api in NETDEV_APIS, self.load.rig),
         )
 
     @property
@@ -434,7 +406,6 @@ class _Axes:
 
 #: Keys of a case's axes in files.
 AXES = frozenset({*(field.name for field in fields(_Axes)), "rate"})
-
 
 #: The end of a benchmark's node id. A controller knows nothing else of its workers' items.
 CASE_ID = re.compile(

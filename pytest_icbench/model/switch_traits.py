@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Literal, Protocol
 
-from pytest_icbench.model.case import SOCKET_APIS, Family
+from pytest_icbench.model.api_techniques import SOCKET_APIS
+from pytest_icbench.model.case import Family
 from pytest_icbench.model.uplink import Via
 
 #: The kind of a key's value: a text, an integer of at least 1, a list of texts, or a table of texts (numbers and

@@ -11,7 +11,7 @@ from pytest_icbench.display.case_names import label, main_figure, microseconds, 
 from pytest_icbench.display.frame_rates import each_way
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.kinds.registry import KINDS, kind_of
-from pytest_icbench.model.case import GSO
+from pytest_icbench.model.api_techniques import GSO
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.report import host_states, remarks

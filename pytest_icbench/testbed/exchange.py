@@ -23,7 +23,8 @@ from pytest_icbench.host import node_files
 from pytest_icbench.measure.launch.commands import Command, commands, launch_plan
 from pytest_icbench.measure.launch.culprit import look_at_the_switch
 from pytest_icbench.measure.measured_rig import MeasuredRig
-from pytest_icbench.model.case import NETDEV_APIS, Case
+from pytest_icbench.model.api_techniques import NETDEV_APIS
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.codec import DamagedData
 from pytest_icbench.model.endpoint import Address, Endpoint, Tap, Veth
 from pytest_icbench.model.placement import Placement

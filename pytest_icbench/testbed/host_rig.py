@@ -26,7 +26,7 @@ from pytest_icbench.host.net import sockets
 from pytest_icbench.host.resource import hugepages
 from pytest_icbench.host.resource.perf import HardwareEvents
 from pytest_icbench.host.resource.sysctl import KernelOptions
-from pytest_icbench.model.case import NETDEV_APIS
+from pytest_icbench.model.api_techniques import NETDEV_APIS
 from pytest_icbench.model.endpoint import Endpoint, default_endpoint_specs
 from pytest_icbench.model.function_facts import FunctionCounters, function_key
 from pytest_icbench.model.interference import Interference

@@ -28,7 +28,8 @@ from pytest_icbench.kinds.application.application_launch import run_application
 from pytest_icbench.measure.side import Launcher
 from pytest_icbench.measure.summary.summarize import Environment
 from pytest_icbench.model import load
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, TAP_API, Case
+from pytest_icbench.model.api_techniques import NETDEV_APIS, SOCKET_APIS, TAP_API
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.startup import FORK, Crowd
 from pytest_icbench.wording import alternatives
 

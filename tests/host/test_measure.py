@@ -21,7 +21,8 @@ from pytest_icbench.measure.launch import preflight as preflight_module
 from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.reference import reference_case
 from pytest_icbench.measure.side import Side
-from pytest_icbench.model.case import SOCKET_APIS, Case
+from pytest_icbench.model.api_techniques import SOCKET_APIS
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Measurement
 from pytest_icbench.model.rate import Rate

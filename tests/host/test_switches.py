@@ -16,7 +16,8 @@ from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession, SessionOptions
 from pytest_icbench.measure.launch.launcher import run_launch
 from pytest_icbench.measure.repetition import MOST_FAULTS
-from pytest_icbench.model.case import NETDEV_APIS, Case
+from pytest_icbench.model.api_techniques import NETDEV_APIS
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import ATTACH
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.load import Frames

@@ -20,6 +20,7 @@ from pytest_icbench.host.net import attached_links
 from pytest_icbench.host.net.attached_links import Interface, Reached, Way, find_barrier, find_way, interfaces
 from pytest_icbench.host.node_files import open_in_root
 from pytest_icbench.host.root import Root
+from pytest_icbench.model.api_techniques import SOCKET_APIS
 from pytest_icbench.model.endpoint import ATTACH, Address, AttachTarget, Endpoint, Memif, Pci, Veth, VhostUser
 from pytest_icbench.model.path import FramePath
 
@@ -27,7 +28,7 @@ from pytest_icbench.model.path import FramePath
 INTERFACE = "interface"
 VFIO = "vfio"
 #: Sockets that leave an interface as it is; AF_XDP would give it a program.
-_INTERFACE_APIS = ("udp", "udp-mmsg", "udp-gso", "raw", "raw-mmsg")
+_INTERFACE_APIS = tuple(api for api in SOCKET_APIS if api != "xdp")
 
 
 @dataclass(frozen=True, slots=True)

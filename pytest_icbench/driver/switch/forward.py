@@ -32,7 +32,7 @@ from pytest_icbench.host.answers import Unanswered, read_answer
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
 from pytest_icbench.host.process import ProcessPlace
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.api_techniques import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES, WAITS, carries_jumbo

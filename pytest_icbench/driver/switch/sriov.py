@@ -22,7 +22,7 @@ from pytest_icbench.host.journaled_changes import Changes
 from pytest_icbench.host.net import ethtool, links, vf
 from pytest_icbench.host.resource import modules, pci
 from pytest_icbench.host.root import Root
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.api_techniques import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Endpoint, Pci, Veth
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_icbench.driver.workload.eal import eal_arguments
-from pytest_icbench.model.case import GSO, NETDEV_APIS, TAP_API
+from pytest_icbench.model.api_techniques import APPLICATION_API, NETDEV_APIS, SOCKET_OPTIONS, TAP_API
 from pytest_icbench.model.endpoint import Address, Endpoint, Memif, Tap, Veth, VhostUser
 from pytest_icbench.model.path import Direction
 from pytest_icbench.model.routes import Share
@@ -33,7 +33,7 @@ def natural_api(api: str | None, endpoint: Endpoint) -> str:
     """Returns the API technique to use: ``api``, else the one that suits the endpoint (a switch may prefer another)."""
     if api is not None:
         return api
-    return "udp-mmsg" if isinstance(endpoint, Veth) else TAP_API if isinstance(endpoint, Tap) else "dpdk"
+    return APPLICATION_API if isinstance(endpoint, Veth) else TAP_API if isinstance(endpoint, Tap) else "dpdk"
 
 
 def exit_meaning(code: int) -> str:
@@ -112,9 +112,8 @@ class WorkloadCommand:
         argv += [*self.traffic.options, "-b", str(self.burst), "-r", str(self.rate_pps)]
         argv += ["--stream-id", str(self.stream), "--ring", str(self.ring)]
         argv += [word for option, value in self._values() if value is not None for word in (option, value)]
-        argv += [
-            flag for flag, chosen in (("-B", self.blocking), ("-c", self.check_payload), ("-s", self.silent)) if chosen
-        ]
+        flags = (("-B", self.blocking), ("-c", self.check_payload), ("-s", self.silent))
+        argv += [flag for flag, chosen in flags if chosen]
         if self.awaits and isinstance(self.endpoint, VhostUser | Memif):
             argv += ["--await", self.endpoint.socket]
         if self.uses_dpdk:
@@ -146,8 +145,4 @@ class WorkloadCommand:
             return ["--io", "tap", "-R", self.endpoint.device]
         if not isinstance(self.endpoint, Veth):
             raise ValueError(f"api {self.api} needs a kernel interface, the endpoint is a {self.endpoint.kind} port")
-        option = {"raw": "-R", "raw-mmsg": "-R", "xdp": "-X"}.get(self.api)
-        options = [option, self.endpoint.interface] if option is not None else []
-        if self.api == GSO:
-            return ["-G"]
-        return options + (["-m"] if self.api.endswith("-mmsg") else [])
+        return [word.format(self.endpoint.interface) for word in SOCKET_OPTIONS[self.api].split()]

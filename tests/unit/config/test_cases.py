@@ -16,7 +16,8 @@ from pytest_icbench.config.cases import Request, check_names, expand, parse_mark
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.switch.kernel.veth import VethLink
 from pytest_icbench.errors import UsageError
-from pytest_icbench.model.case import SOCKET_APIS, Case
+from pytest_icbench.model.api_techniques import SOCKET_APIS
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import Traffic

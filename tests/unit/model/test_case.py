@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.driver.switch.registry import builtin_switches
-from pytest_icbench.model.case import APIS, RX_MODES, Case
+from pytest_icbench.model.api_techniques import APIS
+from pytest_icbench.model.case import RX_MODES, Case
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.rate import Rate
 from pytest_icbench.model.traffic import WAITS, Traffic

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.display.table import In
-from pytest_icbench.model.case import APIS, Case
+from pytest_icbench.model.api_techniques import APIS
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.figures import FIGURES, types_of
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.measurement import Result

@@ -20,7 +20,7 @@ from pytest_icbench.host import rights
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.namespaces import CLONE_NEWNET, enter_netns, save_netns, unshare
 from pytest_icbench.host.net import ethtool, links
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.api_techniques import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, Veth
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES

@@ -15,7 +15,7 @@ from pytest_icbench.driver.switch.common.kernel import KernelPath
 from pytest_icbench.driver.switch.protocol import Attachment, SwitchSpec
 from pytest_icbench.host.namespaces import enter_netns
 from pytest_icbench.host.net import links, stacked
-from pytest_icbench.model.case import SOCKET_APIS
+from pytest_icbench.model.api_techniques import SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint
 
 LOWER, FAR = "lower", "far"

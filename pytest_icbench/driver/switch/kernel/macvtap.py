@@ -16,7 +16,7 @@ from pytest_icbench.driver.switch.protocol import Attachment, PortCounters, Swit
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links, stacked
-from pytest_icbench.model.case import TAP_API
+from pytest_icbench.model.api_techniques import TAP_API
 from pytest_icbench.model.endpoint import Address, Endpoint, Tap
 from pytest_icbench.model.switch_traits import Kind
 

@@ -45,7 +45,7 @@ from pytest_icbench.driver.workload.eal import netdev
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import ethtool
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.api_techniques import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.routes import ROUTER_MODES, Share, network

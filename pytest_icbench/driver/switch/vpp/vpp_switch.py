@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_icbench.driver.switch.common.routing import Router, RouterPort
 from pytest_icbench.driver.switch.vpp.program import Memory
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.model.api_techniques import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.routes import Share, network
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ from pytest_icbench.driver.switch.vpp.worker_load import (
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.net import links
-from pytest_icbench.model.case import NETDEV_APIS, POLLING, RX_MODES, SOCKET_APIS
+from pytest_icbench.model.case import POLLING, RX_MODES
 from pytest_icbench.model.endpoint import Endpoint
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.routes import ROUTER_MODES

@@ -24,7 +24,8 @@ from pytest_icbench.driver.switch.registry import builtin_switches
 from pytest_icbench.driver.workload.workload_version import WorkloadVersion
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net.links import End, LinkState
-from pytest_icbench.model.case import APIS, GROUPS, REFERENCE_LINKS, Family
+from pytest_icbench.model.api_techniques import APIS
+from pytest_icbench.model.case import GROUPS, REFERENCE_LINKS, Family
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.traffic import MAX_FRAME_BYTES
 from tests.unit.recording_host import RecordingSession, attachments_of, spec_of

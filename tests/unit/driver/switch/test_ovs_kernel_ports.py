@@ -15,7 +15,8 @@ from pytest_icbench.driver.switch.ovs.userspace_datapath import OpenVSwitch
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import End
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS, Case
+from pytest_icbench.model.api_techniques import NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.case import Case
 from pytest_icbench.model.endpoint import Veth
 from pytest_icbench.model.load import Frames
 from pytest_icbench.model.traffic import Traffic

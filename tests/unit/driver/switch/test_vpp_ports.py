@@ -19,7 +19,7 @@ from pytest_icbench.driver.switch.vpp.vpp_switch import Vpp
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.net import ethtool
 from pytest_icbench.host.net.links import End
-from pytest_icbench.model.case import NETDEV_APIS, SOCKET_APIS
+from pytest_icbench.model.api_techniques import NETDEV_APIS, SOCKET_APIS
 from pytest_icbench.model.endpoint import Address, Memif
 from tests.unit.driver.switch.vpp_host import Client, client, session, start
 from tests.unit.recording_host import spec_of
