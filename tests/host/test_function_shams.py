@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.function_parts import Parts
 from pytest_icbench.driver.function.gateway import GatewayFunction
-from pytest_icbench.driver.function.grammar import Parts
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Ends, Function, FunctionSpec, Probe

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pytest_icbench.driver.function import proof
-from pytest_icbench.driver.function.grammar import ParsedFunction, Parts
+from pytest_icbench.driver.function.function_parts import ParsedFunction
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe, RateLimit
 from pytest_icbench.driver.function.suricata import Engine, Program, SuricataFunction, rule_file, rule_text
@@ -60,7 +60,7 @@ class GatewayFunction(ParsedFunction[tuple[str, str]]):
         words = function.split("+")
         inspected = [word for word in words if _INSPECT.fullmatch(word)]
         rest = "+".join(word for word in words if word not in inspected)
-        parts = Parts.parse(rest) if len(inspected) == 1 and rest else None
+        parts = LinuxFunction.parse(rest) if len(inspected) == 1 and rest else None
         if parts is None or parts.deny_percent != 100 or not SuricataFunction.has(inspected[0]):
             return None
         return rest, inspected[0]

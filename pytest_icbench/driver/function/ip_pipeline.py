@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pytest_icbench.driver.function.grammar import (
-    FCS_BYTES,
+from pytest_icbench.driver.function.function_parts import (
     FIRST_PORT,
     OWN_PORT,
     SOURCES,
@@ -34,6 +33,7 @@ from pytest_icbench.host.resource.cpu import Topology
 from pytest_icbench.model import flows
 from pytest_icbench.model.function_facts import FunctionCounters
 from pytest_icbench.model.switch_traits import Kind
+from pytest_icbench.model.traffic import FCS_BYTES
 
 #: Most rules of an access list, and most translated flows: each flow has its own rule and its own port.
 MOST_RULES, MOST_FLOWS = 4096, 50_000
@@ -317,6 +317,7 @@ class IpPipelineFunction(RouterFunction, DpdkFunction):
 
     name = "ip_pipeline"
     word = "pipeline"
+    makes = ("nat", "rules", "deny_percent", "police_pps")
     ports = ROUTER_PORTS
     help = (
         f"parts joined by +, each once: route, nat, aclN (rules, to {MOST_RULES}) with denyP (percent), policeN"
@@ -335,9 +336,7 @@ class IpPipelineFunction(RouterFunction, DpdkFunction):
 
     @classmethod
     def can_make(cls, parts: Parts) -> bool:
-        if parts.firewall or parts.elements or parts.shape_bits or parts.sessions:
-            return False
-        return parts.rules <= MOST_RULES
+        return super().can_make(parts) and parts.rules <= MOST_RULES
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:

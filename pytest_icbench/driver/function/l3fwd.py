@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pytest_icbench.driver.function.grammar import SOURCES, Parts, RouterFunction
+from pytest_icbench.driver.function.function_parts import SOURCES, RouterFunction
 from pytest_icbench.driver.function.process_function import ROUTER_PORTS, DpdkFunction, check_ports
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.driver.switch.dpdk.dpdk_process import START_S
@@ -28,10 +28,6 @@ class L3fwdFunction(RouterFunction, DpdkFunction):
     help = "route"
     hugepages_mib = 256  # two routing tables of 64 MiB each, and its buffers
     takes_binary = True
-
-    @classmethod
-    def parse(cls, function: str) -> Parts | None:
-        return Parts() if function == "route" else None
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
         """Starts it in the node and waits until it polls. Raises ProvisionError with the log's tail."""

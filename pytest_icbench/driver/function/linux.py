@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.grammar import (
-    FCS_BYTES,
+from pytest_icbench.driver.function.function_parts import (
     FIRST_PORT,
     OWN_PORT,
     POOL_FIRST,
@@ -34,6 +33,7 @@ from pytest_icbench.host.root import Root
 from pytest_icbench.model.endpoint import Address
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
+from pytest_icbench.model.traffic import FCS_BYTES
 
 _PROC = "/proc/sys/net/netfilter/nf_conntrack_"
 #: Bytes of an entry, rounded up.
@@ -234,6 +234,7 @@ class LinuxFunction(RouterFunction):
     """A router of the kernel between two veth links, with rules of nftables and an HTB shaper."""
 
     name = "linux"
+    makes = ("nat", "firewall", "sessions", "rules", "elements", "deny_percent", "police_pps", "shape_bits")
     ports = (VETH,)
     help = (
         "parts joined by +, each once: route, nat, firewall (stateful), tableN with these two (sessions, 1k to 2M),"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_icbench.driver.function.grammar import OWN_PORT, UNSOLICITED_PORT, Parts, PartsFunction, nat_address
+from pytest_icbench.driver.function.function_parts import OWN_PORT, UNSOLICITED_PORT, Parts, PartsFunction, nat_address
 from pytest_icbench.driver.function.proof import FREE_FRAMES, FREE_PORT, frame, translate
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec, Probe, RateLimit
 from pytest_icbench.driver.switch.common.userspace_ports import VHOST_USER, VHOST_USER_PACKED
@@ -47,12 +47,8 @@ class OvsFunction(PartsFunction):
         parts = Parts.parse(function)
         if parts is None or "route" in function.split("+"):
             return None
-        able = (
-            Parts(police_pps=parts.police_pps),
-            Parts(firewall=True, sessions=parts.sessions, deny_percent=parts.deny_percent),
-            Parts(nat=True, sessions=parts.sessions),
-        )
-        return parts if parts in able else None
+        able = (("police_pps",), ("firewall", "sessions", "deny_percent"), ("nat", "sessions"))
+        return parts if any(map(parts.only, able)) else None
 
     @classmethod
     def visible_addresses(cls, function: str, ends: Ends) -> tuple[Address, Address]:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from pytest_icbench.driver.function import proof
-from pytest_icbench.driver.function.grammar import SOURCES, ParsedFunction, Parts, nat_address
+from pytest_icbench.driver.function.function_parts import SOURCES, ParsedFunction, Parts, nat_address
 from pytest_icbench.driver.function.linux import LinuxFunction, make_router, ruleset
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, Probe
 from pytest_icbench.errors import IcbenchError, ProvisionError
@@ -57,7 +57,7 @@ class SubscribersFunction(ParsedFunction[Subscribers]):
     def parse(cls, function: str) -> Subscribers | None:
         subscribers = Subscribers.of(function)
         parts = None if subscribers is None else Parts.parse(subscribers.each)
-        if parts is None or replace(parts, rules=0, elements=0, deny_percent=100, firewall=False) != Parts():
+        if parts is None or not parts.only(("rules", "elements", "deny_percent", "firewall")):
             return None
         return subscribers if parts.listed or (parts.firewall and parts.deny_percent == 100) else None
 

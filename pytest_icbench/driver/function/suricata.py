@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
-from pytest_icbench.driver.function.grammar import FIRST_PORT, Parts, PartsFunction
+from pytest_icbench.driver.function.function_parts import FIRST_PORT, Parts, PartsFunction
 from pytest_icbench.driver.function.process_function import (
     ProcessFunction,
     check_ports,
@@ -399,10 +399,8 @@ class SuricataFunction(PartsFunction, ProcessFunction):
         if match is None:
             return None
         parts = Parts(rules=int(match["rules"] or 1), deny_percent=int(match["deny"] or 100))
-        acl_drops = sum(
-            map(parts.denies, range(min(parts.rules, _LISTED_FRAMES)))
-        )  # a proof needs an ACL-dropped frame
-        return parts if acl_drops and parts.rules <= _MOST_RULES and parts.deny_percent <= 100 else None
+        proven = any(map(parts.denies, range(min(parts.rules, _LISTED_FRAMES))))  # by an ACL-dropped frame
+        return parts if proven and parts.rules <= _MOST_RULES and parts.deny_percent <= 100 else None
 
     @classmethod
     def proof(cls, function: str, ends: Ends) -> Sequence[Sequence[Probe]]:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pytest_icbench.driver.function.grammar import FCS_BYTES, FIRST_PORT, SOURCES, Parts, RouterFunction, nat_address
+from pytest_icbench.driver.function.function_parts import FIRST_PORT, SOURCES, Parts, RouterFunction, nat_address
 from pytest_icbench.driver.function.process_function import ProcessFunction
 from pytest_icbench.driver.function.protocol import VETH, Ends, FunctionSpec, RateLimit
 from pytest_icbench.driver.switch.common.daemon import Daemon
@@ -28,6 +28,7 @@ from pytest_icbench.model.endpoint import Endpoint, Memif, Veth
 from pytest_icbench.model.function_facts import FunctionCounters, FunctionFacts
 from pytest_icbench.model.switch_traits import Kind
 from pytest_icbench.model.switch_tree import unpacked_tree
+from pytest_icbench.model.traffic import FCS_BYTES
 
 _START_S = 20.0
 #: Seconds after which the end of a killed process is known.
@@ -118,6 +119,7 @@ class VppFunction(RouterFunction, ProcessFunction):
 
     name = "vpp"
     word = "vpp"
+    makes = ("nat", "sessions", "rules", "deny_percent", "police_pps")
     ports = (VETH, MEMIF)
     chains = True
     polls = True  # its thread waits for frames, but does all the work
@@ -137,9 +139,7 @@ class VppFunction(RouterFunction, ProcessFunction):
 
     @classmethod
     def can_make(cls, parts: Parts) -> bool:
-        if parts.firewall or parts.elements or parts.shape_bits:
-            return False
-        return parts.rules <= _MOST_RULES and parts.sessions <= _MOST_SESSIONS
+        return super().can_make(parts) and parts.rules <= _MOST_RULES and parts.sessions <= _MOST_SESSIONS
 
     @classmethod
     def usable_ports(cls, function: str) -> tuple[str, ...]:

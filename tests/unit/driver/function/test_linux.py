@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_icbench.driver.function import proof
-from pytest_icbench.driver.function.grammar import FIRST_PORT, Parts, nat_address
+from pytest_icbench.driver.function.function_parts import FIRST_PORT, Parts, nat_address
 from pytest_icbench.driver.function.linux import LinuxFunction, ruleset, shaper_commands
 from pytest_icbench.driver.function.ovs import OvsFunction
 from pytest_icbench.driver.function.protocol import Ends

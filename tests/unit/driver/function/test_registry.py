@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pytest_icbench.config.cases import expand, parse_marker
 from pytest_icbench.config.options import Options
 from pytest_icbench.driver.function import registry
 from pytest_icbench.driver.function.forwarder import ForwarderFunction
+from pytest_icbench.driver.function.function_parts import Parts
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.driver.guard import make_function
@@ -97,6 +98,23 @@ def test_the_reference_is_the_path_without_the_function() -> None:
 def test_a_name_that_no_id_can_hold_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"is not a function: write parts joined by \+"):
         parse_functions(text, "--icbench-function")
+
+
+def test_a_part_is_made_by_those_alone_that_list_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    more = make_dataclass("More", [("mirror", bool, False)], bases=(Parts,), frozen=True)
+    read = vars(Parts)["parse"].__func__
+
+    def parse(function: str) -> Any:
+        words = function.split("+")
+        parts = read(more, "+".join(word for word in words if word != "mirror"))
+        return parts and replace(parts, mirror="mirror" in words)
+
+    monkeypatch.setattr(Parts, "parse", parse)
+    for known in ("nat", "acl10", "police20k", "firewall", "subscribers5+firewall", "inspect+nat", "vpp+nat"):
+        assert any(cls.has(known) for cls in registry.components())
+        assert not any(cls.has(f"{known}+mirror") for cls in registry.components())
+    monkeypatch.setattr(LinuxFunction, "makes", (*LinuxFunction.makes, "mirror"))
+    assert [cls.name for cls in registry.components() if cls.has("nat+mirror")] == ["linux"]
 
 
 def test_an_unknown_function_is_refused_with_those_that_there_are() -> None:

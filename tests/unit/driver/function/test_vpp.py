@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_icbench.driver.function import registry
-from pytest_icbench.driver.function.grammar import Parts
+from pytest_icbench.driver.function.function_parts import Parts
 from pytest_icbench.driver.function.linux import LinuxFunction
 from pytest_icbench.driver.function.protocol import Ends, FunctionSpec
 from pytest_icbench.driver.function.vpp import VppFunction, access_list, commands

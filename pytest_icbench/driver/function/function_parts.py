@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The grammar of functions: parts joined by ``+``, such as ``nat+acl100+deny30``, and what proves them. Pure."""
+"""Parts of functions: ``nat``, ``acl10`` …, joined by ``+`` to ``nat+acl100+deny30``, and what proves them. Pure."""
 
 from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, Self, TypeVar
 
 from pytest_icbench.driver.function.proof import FREE_FRAMES, FREE_PORT, TTL, frame, route_frame
@@ -17,17 +17,17 @@ from pytest_icbench.model.endpoint import Address
 from pytest_icbench.wording import THOUSANDS
 
 P = TypeVar("P")
-_PART = re.compile(r"(?P<word>acl|set|deny|police|shape|table)(?P<number>[1-9]\d*)(?P<unit>[kM]?(?:bit)?)", re.ASCII)
-#: Valid numbers of parts. A slower policer or shaper would drop frames of the proof.
-_RANGES = {
-    "acl": (1, 10_000),
-    "set": (1, 50_000),
-    "deny": (1, 100),
-    "police": (5_000, 10_000_000),
+#: Parts with a number: its field of ``Parts`` and its range. A slower policer or shaper would drop frames of the proof.
+_NUMBERED = {
+    "acl": ("rules", 1, 10_000),
+    "set": ("elements", 1, 50_000),
+    "deny": ("deny_percent", 1, 100),
+    "police": ("police_pps", 5_000, 10_000_000),
+    "shape": ("shape_bits", 2_000_000, 40_000_000_000),
     # A smaller table has no room for the proof. In a larger one the kernel's usual 262,144 buckets have too long lists.
-    "table": (1_000, 2_000_000),
+    "table": ("sessions", 1_000, 2_000_000),
 }
-_SHAPE_BITS = (2_000_000, 40_000_000_000)
+_PART = re.compile(rf"(?P<word>{'|'.join(_NUMBERED)})(?P<number>[1-9]\d*)(?P<unit>[kM]?(?:bit)?)", re.ASCII)
 #: UDP port of the first rule. No rule has the workload's port 9.
 FIRST_PORT = 10_000
 #: The first UDP port of unsolicited frames of side b, and the workload's port.
@@ -36,12 +36,8 @@ UNSOLICITED_PORT, OWN_PORT = 5000, 9
 #: workload's, to another one of these 511 unless it gets a range.
 SOURCES = "100.64.0.0/10"
 POOL_FIRST, POOL_LAST = 1024, 65535
-#: Number of ports for flows at the pool's address.
-POOL_PORTS = POOL_LAST - POOL_FIRST + 1
 #: A policer's burst as a share of a second's frames, and its smallest size in frames.
 _BURST_SHARE, _BURST_LEAST = 0.005, 50
-#: Bytes of a frame's FCS, which the kernel does not count.
-FCS_BYTES = 4
 #: Frames of a proof for the first ports of an access list. The last port has one more.
 _LISTED_FRAMES = 100
 #: Last byte of the address that a NAT shows.
@@ -84,16 +80,12 @@ class Parts:
         numbers = _parse_numbers(words)
         if numbers is None or len(set(words)) < len(words) or not _fit_together(words, numbers):
             return None
-        return cls(
-            nat="nat" in words,
-            rules=numbers.get("acl", 0),
-            elements=numbers.get("set", 0),
-            deny_percent=numbers.get("deny", 100),
-            police_pps=numbers.get("police", 0),
-            shape_bits=numbers.get("shape", 0),
-            firewall="firewall" in words,
-            sessions=numbers.get("table", 0),
-        )
+        fields = {_NUMBERED[word][0]: number for word, number in numbers.items()}
+        return cls(nat="nat" in words, firewall="firewall" in words, **fields)
+
+    def only(self, names: Iterable[str]) -> bool:
+        """Whether it has no part but those of these fields."""
+        return self == replace(type(self)(), **{name: getattr(self, name) for name in names})
 
     @property
     def listed(self) -> int:
@@ -153,13 +145,10 @@ def _fit_together(words: Sequence[str], numbers: Mapping[str, int]) -> bool:
 def _parse_number(match: re.Match[str]) -> int | None:
     """Returns the number of a part, in its unit; None if the unit is invalid or the number out of range."""
     word, unit = match["word"], match["unit"]
-    if word == "shape":
-        bits = int(match["number"]) * THOUSANDS[unit.removesuffix("bit")] if unit.endswith("bit") else 0
-        return bits if _SHAPE_BITS[0] <= bits <= _SHAPE_BITS[1] else None
-    if unit not in THOUSANDS or (unit and word not in ("police", "table")):
+    if unit.endswith("bit") != (word == "shape") or (unit and word not in ("police", "shape", "table")):
         return None
-    number = int(match["number"]) * THOUSANDS[unit]
-    least, most = _RANGES[word]
+    number = int(match["number"]) * THOUSANDS[unit.removesuffix("bit")]
+    _, least, most = _NUMBERED[word]
     return number if least <= number <= most else None
 
 
@@ -193,7 +182,7 @@ class PartsFunction(ParsedFunction[Parts]):
 
     @classmethod
     def most_flows(cls, function: str) -> int | None:
-        return POOL_PORTS if cls.parse_own(function).nat else None
+        return POOL_LAST - POOL_FIRST + 1 if cls.parse_own(function).nat else None
 
     @classmethod
     def only_answers(cls, function: str) -> bool:
@@ -210,14 +199,16 @@ class RouterFunction(PartsFunction):
     """A driver whose functions route between two subnets; the same frames prove it, whatever makes it.
 
     ``word``: the part that selects this driver where another one has the function too (``vpp+nat``); empty: none does.
+    ``makes``: the fields of ``Parts`` that it makes: it has no function with another part.
     """
 
     word: ClassVar[str] = ""
+    makes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def can_make(cls, parts: Parts) -> bool:  # noqa: ARG003 - as drivers override it
+    def can_make(cls, parts: Parts) -> bool:
         """Whether the driver can make a function of these parts."""
-        return True
+        return parts.only(cls.makes)
 
     @classmethod
     def parse(cls, function: str) -> Parts | None:
