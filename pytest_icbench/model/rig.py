@@ -153,7 +153,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one process used, and what its node's interfaces counted since they were made.
+    """What one process used, and what its node's interfaces received since they were made.
 
     Attributes:
         cpu_ns: CPU time of all its threads; None if that is no longer known.
@@ -162,8 +162,6 @@ class Usage:
     cpu_ns: int | None
     rx_bytes: int
     rx_packets: int
-    tx_bytes: int
-    tx_packets: int
 
 
 def _busy_path(here: Busy | None, there: Busy | None) -> Busy | None:

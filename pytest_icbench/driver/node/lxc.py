@@ -341,10 +341,6 @@ class LxcNode(ContainerNode):
         path, name, group = str(self._lxcpath), self.spec.name, self.group.name
         return self.session.journal.record("container", lxcpath=path, name=name, group=group)
 
-    def facts(self) -> dict[str, str]:
-        """Returns the version of liblxc."""
-        return {"lxc": str(self._lxc.version)}
-
     def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
         """Raises ProvisionError with the end of liblxc's log."""
         spec = self.spec

@@ -158,10 +158,6 @@ class OciNode(ContainerNode):
     def record(self) -> int:
         return self.session.journal.record("oci", name=self.spec.name, group=self.group.name)
 
-    def facts(self) -> dict[str, str]:
-        """Returns the name of the runtime."""
-        return {"runtime": self._runtime}
-
     @property
     def layout(self) -> Layout:
         """The control groups as the runtime joins them."""

@@ -58,10 +58,6 @@ class PodmanNode(EngineNode):
     def record(self) -> int:
         return self.session.journal.record("podman", name=self.spec.name)
 
-    def facts(self) -> dict[str, str]:
-        """Returns the name of the runtime."""
-        return {"runtime": find_runtime(self.layout)}
-
     def engine(self) -> Engine:
         settings = self.path / "containers.conf"
         settings.write_text(_SETTINGS, encoding="ascii")

@@ -21,7 +21,7 @@ from pytest_icbench.display.case_names import (
 from pytest_icbench.display.frame_rates import CPU_LEGEND
 from pytest_icbench.display.points import scaled
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.kinds.kind import Charts, Further, Kind, Ranked
+from pytest_icbench.kinds.kind import Charts, Kind, Ranked
 from pytest_icbench.kinds.latency import latency_charts as charts
 from pytest_icbench.model.figures import Latency
 from pytest_icbench.model.measurement import Measurement, Result
@@ -162,13 +162,6 @@ LATENCY = Kind(
     value=value,
     shown=In.LATENCY,
     titles={"latency": "{kind}"},
-    further=(
-        Further(
-            "delay variation (RFC 5481)",
-            lambda result: number(result, result.round_trips.pdv_p50_ns) is not None,
-            In.VARIATION,
-        ),
-    ),
     short="{:.1f}".format,
     legend=(CPU_LEGEND,),
     mark=mark,
