@@ -328,7 +328,6 @@ def failed_otherwise(failed: Iterable[tuple[str, str]], results: Iterable[Result
 
 def skips(reasons: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     """Groups the ids of skipped tests by reason, the most frequent first."""
-    tests_by_reason: dict[str, list[str]] = {}
-    for test, reason in reasons:
-        tests_by_reason.setdefault(reason, []).append(test)
-    return sorted(tests_by_reason.items(), key=lambda item: -len(item[1]))
+    groups = grouped(reasons, lambda skip: skip[1])
+    by_count = sorted(groups.items(), key=lambda item: -len(item[1]))
+    return [(reason, [test for test, _ in group]) for reason, group in by_count]
