@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pytest_icbench.display.case_names import (
@@ -35,24 +36,12 @@ def first(result: Result) -> str:
     return "" if result.point.burst == 1 else microseconds(result, result.round_trips.rtt_first_p50_ns)
 
 
-def _p50(result: Result) -> str:
-    return microseconds(result, result.round_trips.rtt_p50_ns)
+def _time(name: str) -> Callable[[Result], str]:
+    """Returns the text of a time, in microseconds, as a function of results."""
+    return lambda result: microseconds(result, getattr(result.round_trips, name))
 
 
-def _p99(result: Result) -> str:
-    return microseconds(result, result.round_trips.rtt_p99_ns)
-
-
-def _floor_p50(result: Result) -> str:
-    return microseconds(result, result.round_trips.floor_p50_ns)
-
-
-def _floor_p99(result: Result) -> str:
-    return microseconds(result, result.round_trips.floor_p99_ns)
-
-
-def _pdv_p50(result: Result) -> str:
-    return microseconds(result, result.round_trips.pdv_p50_ns)
+_p50, _p99 = _time("rtt_p50_ns"), _time("rtt_p99_ns")
 
 
 def value(result: Result) -> str:
@@ -87,16 +76,6 @@ def unanswered(result: Measurement) -> str:
     return "; ".join(part for part in (text, missing, few) if part)
 
 
-def first_round_trips(result: Result) -> dict[str, Estimate | None]:
-    """Returns the percentiles of round trips of frames that were first in their burst (ns)."""
-    return times(result, "rtt_first", "p50", "p99")
-
-
-def variation(result: Result) -> dict[str, Estimate | None]:
-    """Returns the percentiles of the delay variation (ns)."""
-    return times(result, "pdv", *_PERCENTILES)
-
-
 def floor(result: Result) -> dict[str, float | None]:
     """Returns the percentiles of the reference link's round trips (ns)."""
     return {
@@ -109,12 +88,12 @@ def floor(result: Result) -> dict[str, float | None]:
 def facts(result: Result) -> list[tuple[str, str]]:
     """Returns names and texts of the facts that only latency has."""
     trips = result.round_trips
-    first, of_first = first_round_trips(result), trips.rtt_first_samples
+    first, of_first = times(result, "rtt_first", "p50", "p99"), trips.rtt_first_samples
     of_rfc, of_reference = "round-trip time less the least (RFC 5481)", "of the reference link, with no switch between"
     return [
         ("round trips", describe_times(result, round_trips(result), trips.rtt_max_ns, trips.rtt_samples)),
         ("first of a burst", describe_times(result, first, None, of_first)),
-        ("delay variation", describe_times(result, variation(result), trips.pdv_max_ns, 0, of_rfc)),
+        ("delay variation", describe_times(result, times(result, "pdv", *_PERCENTILES), trips.pdv_max_ns, 0, of_rfc)),
         ("floor", describe_times(result, floor(result), None, trips.floor_samples, of_reference)),
         ("requests", unanswered(result)),
     ]
@@ -146,14 +125,14 @@ COLUMNS = (
     Column("round trip", "µs", _p50, In.LATENCY, always=In.LATENCY, main=True),
     Column("95 %", "", interval_text, In.LATENCY, main=True),
     Column("p99", "µs", _p99, In.LATENCY),
-    Column("p99 without switch", "µs", _floor_p99, In.LATENCY),
+    Column("p99 without switch", "µs", _time("floor_p99_ns"), In.LATENCY),
     Column("p50 of first in burst", "µs", first, In.LATENCY | In.MORE),
-    Column("p50 without switch", "µs", _floor_p50, In.LATENCY | In.MORE),
-    Column("delay variation p50", "µs", _pdv_p50, In.VARIATION),
-    Column("p90", "µs", lambda result: microseconds(result, result.round_trips.pdv_p90_ns), In.VARIATION),
-    Column("p99", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_ns), In.VARIATION),
-    Column("p99.9", "µs", lambda result: microseconds(result, result.round_trips.pdv_p99_9_ns), In.VARIATION),
-    Column("max", "µs", lambda result: microseconds(result, result.round_trips.pdv_max_ns), In.VARIATION),
+    Column("p50 without switch", "µs", _time("floor_p50_ns"), In.LATENCY | In.MORE),
+    Column("delay variation p50", "µs", _time("pdv_p50_ns"), In.VARIATION),
+    Column("p90", "µs", _time("pdv_p90_ns"), In.VARIATION),
+    Column("p99", "µs", _time("pdv_p99_ns"), In.VARIATION),
+    Column("p99.9", "µs", _time("pdv_p99_9_ns"), In.VARIATION),
+    Column("max", "µs", _time("pdv_max_ns"), In.VARIATION),
 )
 
 LATENCY = Kind(
