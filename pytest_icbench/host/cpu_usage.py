@@ -394,7 +394,8 @@ class CpuWatch:
             stolen_ns = max(last.cpus.stolen_ns - first.cpus.stolen_ns, 0)
             idle_ns = max(last.cpus.idle_ns - first.cpus.idle_ns, 0)
             busy_ns = len(self._cpus) * elapsed_ns - idle_ns - stolen_ns
-            taken = round(max(busy_ns - self._own_ns(first, last), 0) / elapsed_ns, 4)
+            own_ns = sum(ran for _, _, ran in self._ran(first, last)) + self._ended_ns(first, last)
+            taken = round(max(busy_ns - own_ns, 0) / elapsed_ns, 4)
             stolen = round(stolen_ns / elapsed_ns, 4)
         waits = self._waits(first, last)
         if waits is None:
@@ -413,10 +414,6 @@ class CpuWatch:
             missing=tuple(missing),
             throttled=find_throttled(self._quotas or [], first.periods, last.periods),
         )
-
-    def _own_ns(self, first: _Reading, last: _Reading) -> float:
-        """Returns the CPU time of the rig's threads on the watched CPUs, in ns."""
-        return sum(ran for _, _, ran in self._ran(first, last)) + self._ended_ns(first, last)
 
     def _ended_ns(self, first: _Reading, last: _Reading) -> int:
         """Returns the CPU time of the rig's processes that ended between the readings, in ns.

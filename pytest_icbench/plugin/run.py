@@ -145,7 +145,8 @@ class Run:
         self.policy, self.comparer = load_gate(options, count_judged_cases(benchmarks(items)))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
         #: The seconds that each case takes at least, by its place.
-        self.forecast = _forecast(testbed, options, items)
+        budgeted = options.budget is not None
+        self.forecast = estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted)
         self.progress = ProgressLine(config, Schedule(self.forecast))
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}
@@ -466,11 +467,6 @@ class Run:
     def close(self) -> None:
         """Closes rigs and session, in this order. Idempotent. Raises ProvisionError with what could not be undone."""
         self._undo.close()
-
-
-def _forecast(testbed: Testbed, options: Options, items: Sequence[pytest.Item]) -> list[float]:
-    budgeted = options.budget is not None
-    return estimates(testbed, benchmarks(items), options.soak_duration, budgeted=budgeted)
 
 
 def check_root() -> None:
