@@ -173,17 +173,15 @@ def _last_cpu(directory: Path, cpus: frozenset[int]) -> frozenset[int]:
 
 
 class OwnProcesses:
-    """Recognizes the processes of a session by the mark in their environment, which children inherit.
+    """Recognizes this process, and those of a session by the mark in their environment, which children inherit.
 
-    Args:
-        session: the session's id.
-        harness: pids that are the session's without a mark; this process by default.
+    ``session``: the session's id.
     """
 
-    def __init__(self, session: str, harness: Iterable[int] = (), base: Path = Path("/")) -> None:
+    def __init__(self, session: str, base: Path = Path("/")) -> None:
         self._mark = f"{SESSION_VARIABLE}={session}".encode()
         self._base = base
-        self._harness = set(harness) or {os.getpid()}
+        self._pid = os.getpid()
         self._known: dict[tuple[int, int], bool] = {}
 
     def of(self, processes: Mapping[int, ProcessTime]) -> set[int]:
@@ -195,7 +193,7 @@ class OwnProcesses:
             key = (pid, process.started)
             is_own = self._known.get(key)
             if is_own is None:
-                is_own = pid in self._harness or process.is_path or self._marked(pid)
+                is_own = pid == self._pid or process.is_path or self._marked(pid)
             if newest - process.started > YOUNG_TICKS or is_own:
                 known[key] = is_own
             if is_own:

@@ -124,12 +124,12 @@ def link_gbps(result: Result) -> float | None:
     return None if pps is None else pps * gbps_per_pps(result)
 
 
-def limit_by_size(results: Iterable[Result], fields: tuple[str, str], *, bits: bool) -> list[dict[str, Any]]:
+def limit_by_size(results: Iterable[Result], rate: str, *, bits: bool) -> list[dict[str, Any]]:
     """Returns a layer with the limit over packet sizes; none if it is unknown.
 
     Args:
-        fields: the names of the size and of the rate in the chart's data.
-        bits: whether the rate is in Gbit/s, and not in Mpps.
+        rate: its name in the chart's data.
+        bits: whether it is in Gbit/s, and not in Mpps.
     """
     limits: dict[float, float] = {}
     for result in results:
@@ -139,9 +139,8 @@ def limit_by_size(results: Iterable[Result], fields: tuple[str, str], *, bits: b
             limits[result.point.traffic.mean_bytes] = gbps if bits else pps / 1e6
     if not limits:
         return []
-    size, rate = fields
-    points = [{size: bytes_, rate: limit} for bytes_, limit in sorted(limits.items())]
-    at = {"x": {"field": size, "type": "quantitative"}, "y": {"field": rate, "type": "quantitative"}}
+    points = [{SIZE.name: bytes_, rate: limit} for bytes_, limit in sorted(limits.items())]
+    at = {"x": {"field": SIZE.name, "type": "quantitative"}, "y": {"field": rate, "type": "quantitative"}}
     name = {"type": "text", "text": "the link's limit", "align": "right", "dy": -8, "color": theme.INK}
     return [
         {
@@ -259,7 +258,7 @@ _BY_SIZE = (
         "{metric} in Mpps",
         _SIZES,
         published=lambda _: 1e-6,
-        layers=lambda group, _, __, rate: limit_by_size(group, (SIZE.name, rate.name), bits=False),
+        layers=lambda group, _, __, rate: limit_by_size(group, rate.name, bits=False),
     ),
     _Rates(
         "size-{}-gbps",
@@ -270,7 +269,7 @@ _BY_SIZE = (
         "Gbit/s",
         1.0,
         published=gbps_per_pps,
-        layers=lambda group, _, __, rate: limit_by_size(group, (SIZE.name, rate.name), bits=True),
+        layers=lambda group, _, __, rate: limit_by_size(group, rate.name, bits=True),
     ),
 )
 _BY_PAIRS = (
