@@ -54,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"baseline: {name} has no case '{arguments.case[0] if arguments.case else '*'}'")
     if arguments.keep is not None:
         most = _number(arguments.keep)
-        return _change(directory, name, entries, {id(entry): _thinned(entry, most) for entry in chosen})
+        thinned = {id(entry): replace(entry, earlier=newest(entry.earlier, most - 1)) for entry in chosen}
+        return _change(directory, name, entries, thinned)
     if arguments.drop:
         return _change(directory, name, entries, {id(entry): _without(entry, arguments.session) for entry in chosen})
     thresholds = load(Path(arguments.thresholds)) if arguments.thresholds else Thresholds()
@@ -126,10 +127,6 @@ def _number(text: str) -> int:
     if not re.fullmatch("0{0,9}[1-9][0-9]{0,8}", text):
         raise UsageError(f"baseline: --keep: '{printable(text)}' is not a number of sessions: give 1 or more")
     return int(text)
-
-
-def _thinned(entry: Entry, most: int) -> Entry:
-    return replace(entry, earlier=newest(entry.earlier, most - 1))
 
 
 def _without(entry: Entry, session: str | None) -> Entry | None:

@@ -309,11 +309,7 @@ def explain_burst(burst: int, ring: int) -> str:
     return f"a burst of {burst} does not fit into a ring of {ring}; take a smaller burst or a larger --icbench-ring"
 
 
-def _has_frames(case: Case) -> bool:
-    return isinstance(case.load, Frames)
-
-
-_OF_FRAMES = Applies(_has_frames, "no selected case sends frames of the workload")
+_OF_FRAMES = Applies(lambda case: isinstance(case.load, Frames), "no selected case sends frames of the workload")
 _OF_FUNCTIONS = Applies(lambda case: case.function is not None, "no selected case has a network function")
 
 

@@ -188,7 +188,8 @@ def expand(request: Request, options: Options, catalogue: Catalogue, where: str)
     if options.switch:
         keep = resolve_switches(options.switch, catalogue, name_option(options, "switch"))
     if request.startup is not None:
-        return startup_cases(options.startup or request.startup) if LINK in keep else []
+        labels = dict.fromkeys(options.startup or request.startup) if LINK in keep else ()
+        return [Case(switch=LINK, load=Startup(label), dimension="startup") for label in labels]
     expansion = _Expansion(request, options, request.replaced_by(options), where)
     paths = expansion.combine_paths()
     names = resolve_switches(request.switch, catalogue, f"{where}: switch", named=options.switch)
@@ -365,7 +366,9 @@ class _Expansion:
         """Yields a case in each rx mode, or those of the candidates, with which the base is measured side by side."""
         for asked in self.axes.rx_mode or (None,):
             natural = asked is None or asked == next(iter(cls.rx_modes(case.resolved_port(cls))), POLLING)
-            yield from _replace_by_candidates(replace(case, rx_mode=None if natural else asked), self.options)
+            base = replace(case, rx_mode=None if natural else asked)
+            candidates_of = [replace(base, candidate=one.name) for one in self.options.candidate if one.concerns(base)]
+            yield from candidates_of or [base]
 
 
 def set_active(case: Case, active: int | None, where: str) -> Case:
@@ -377,11 +380,6 @@ def set_active(case: Case, active: int | None, where: str) -> Case:
     if (reason := misfit(case)) is not None:
         raise UsageError(f"{where}: {reason}")
     return case
-
-
-def _replace_by_candidates(case: Case, options: Options) -> list[Case]:
-    """Returns the cases of the candidates that take a case's place; the case itself without any."""
-    return [replace(case, candidate=one.name) for one in options.candidate if one.concerns(case)] or [case]
 
 
 def _combine_ways(
@@ -466,11 +464,6 @@ def startup_arguments(named: Iterable[str], where: str) -> dict[str, Any]:
     if others := [name for name in named if name != "startup"]:
         raise UsageError(f"{where}: start-up creates containers and sends no traffic; leave out {', '.join(others)}")
     return {"dimension": "startup", "switch": (LINK,)}
-
-
-def startup_cases(labels: Iterable[str]) -> list[Case]:
-    """Returns the cases of crowds."""
-    return [Case(switch=LINK, load=Startup(label), dimension="startup") for label in dict.fromkeys(labels)]
 
 
 def check_startup_kinds(cases: Iterable[Case], kinds: Iterable[str]) -> None:

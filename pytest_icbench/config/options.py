@@ -85,7 +85,7 @@ def read(raw: Raw, *, root: Path, directory: Path, kind: type[Options] = Options
         if given is not None:
             origin, text = given
             where[row.name] = origin
-            base = directory if _is_typed(origin) else root
+            base = directory if origin.startswith("--") else root
             value = row.read(text, origin, base)
             arguments[row.field] = _READERS[row.name](value, origin, base) if row.name in _READERS else value
     if "topology" in arguments:
@@ -94,11 +94,6 @@ def read(raw: Raw, *, root: Path, directory: Path, kind: type[Options] = Options
     options = kind(**arguments, given=tuple(where.values()))
     _check(options, where)
     return options
-
-
-def _is_typed(origin: str) -> bool:
-    """Whether a value comes from the command line."""
-    return origin.startswith("--")
 
 
 def _check(options: Options, where: Mapping[str, str]) -> None:

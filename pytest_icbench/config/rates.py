@@ -36,6 +36,7 @@ _BITS = re.compile(
     r"(?P<digits>\d{1,12}(?:\.\d{1,6})?|\.\d{1,6})(?P<prefix>[kKMGT]?)(?:bps|bit|bit/s)(?P<layer>L[12])?"
 )
 _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+#: The unit of frames per second, which may be left out: ``5Mpps`` is ``5M``.
 _PPS = re.compile(r"(?<=[\dkM])pps\b")
 #: The beginning of a rate that is a trace.
 PREFIX = "trace:"
@@ -73,7 +74,7 @@ def _words(text: str, where: str) -> list[str]:
         if line.startswith(PREFIX) and stat.S_ISREG(values.mode_of(Path(line.removeprefix(PREFIX)))):
             words.append(line)
         else:
-            words += (word if word.startswith(PREFIX) else without_pps(word) for word in split_words(line, where))
+            words += (word if word.startswith(PREFIX) else _PPS.sub("", word) for word in split_words(line, where))
     return words
 
 
@@ -137,11 +138,6 @@ def bit_rate(token: str) -> BitRate | None:
         return None
     bps = Decimal(match["digits"]) * _PREFIXES[match["prefix"]]
     return BitRate(int(bps), 2 if match["layer"] == "L2" else 1, token)
-
-
-def without_pps(text: str) -> str:
-    """Returns a text without the unit of frames per second: ``5Mpps`` is ``5M``."""
-    return _PPS.sub("", text)
 
 
 def trace_rate(token: str, where: str) -> Rate:

@@ -322,10 +322,14 @@ class Table:
         """What the container is attached to, None if it is made."""
         if self.container is None:
             return None
+        ip = self.ip if self.socket is None and self.pci is None else None
+        return AttachTarget(self.container, self.interface, ip, self.socket, self.full_pci)
+
+    @property
+    def full_pci(self) -> str | None:
+        """The PCI address with its domain, in lower case."""
         pci = self.pci and self.pci.lower()
-        full = f"0000:{pci}" if pci and pci.count(":") == 1 else pci
-        ip = self.ip if self.socket is None and pci is None else None
-        return AttachTarget(self.container, self.interface, ip, self.socket, full)
+        return f"0000:{pci}" if pci and pci.count(":") == 1 else pci
 
     def address(self, usual: Address) -> Address:
         """Returns the address of the container; parts that the file leaves out are taken from ``usual``."""
@@ -503,7 +507,6 @@ def _containers(tables: Sequence[Table]) -> dict[int, Container]:
     path = FramePath.over(places)
     for endpoint, index in zip(path.endpoints, places, strict=True):
         table = tables[index]
-        pci = table.pci and table.pci.lower()
         containers[index] = Container(
             name=table.name,
             host=table.host,
@@ -513,7 +516,7 @@ def _containers(tables: Sequence[Table]) -> dict[int, Container]:
             cpus=table.cpus or (),
             socket=table.socket,
             vf=table.vf,
-            pci=f"0000:{pci}" if pci and pci.count(":") == 1 else pci,
+            pci=table.full_pci,
             device=table.device,
             attached=table.attached,
         )

@@ -295,13 +295,9 @@ class Seconds:
         if match is None:
             raise UsageError(f"{where}: '{text.strip()}' is not a time; write seconds (0.5, 10) or a unit (100ms, 20m)")
         value = float(match[1]) * _UNITS_S[match[2] or ""]
-        return time_in_range(value, where, self.least, self.greatest)
-
-
-def time_in_range(value: float, where: str, least: float, greatest: float) -> float:
-    if not isfinite(value) or not least <= value <= greatest:
-        raise UsageError(f"{where}: {value:g} s is outside {least:g} to {greatest:g} s")
-    return value
+        if not isfinite(value) or not self.least <= value <= self.greatest:
+            raise UsageError(f"{where}: {value:g} s is outside {self.least:g} to {self.greatest:g} s")
+        return value
 
 
 def precision(text: str, where: str) -> float:
@@ -311,10 +307,6 @@ def precision(text: str, where: str) -> float:
         value = float(word.removesuffix("%").strip()) / (100 if word.endswith("%") else 1)
     except ValueError:
         raise UsageError(f"{where}: '{word}' is not a precision; write 3% or 0.03") from None
-    return precision_in_range(value, where)
-
-
-def precision_in_range(value: float, where: str) -> float:
     if not 0.001 <= value <= 0.5:
         raise UsageError(f"{where}: {value:g} is outside 0.001 to 0.5; write 3% or 0.03 for three per cent")
     return value
@@ -391,11 +383,7 @@ def programs(text: str, where: str, base: Path) -> Mapping[str, Path]:
 
 def file_mode(file: Path, where: str) -> int:
     """Returns the mode of a file. Raises UsageError if there is none, or if no file can have that name."""
-    try:
-        mode = file.stat().st_mode
-    except (OSError, ValueError):  # ValueError: a zero byte
-        mode = 0
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(mode := mode_of(file)):
         raise UsageError(f"{where}: there is no file {file}")
     return mode
 
@@ -404,7 +392,7 @@ def mode_of(file: Path) -> int:
     """Returns a file's mode; 0 if there is none, also for a name that no file can have."""
     try:
         return file.stat().st_mode
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # ValueError: a zero byte
         return 0
 
 

@@ -353,11 +353,8 @@ def shared(cases: Sequence[str]) -> str:
     if len(cases) < 2:
         return ""
     ends = [[f"-{'-'.join(case.rsplit('-', parts)[1:])}" for case in cases] for parts in (3, 2, 1)]
-    return next((same.pop() for end in ends if len(same := set(end)) == 1 and all(map(_has_parts, cases))), "")
-
-
-def _has_parts(case: str) -> bool:
-    return case.count("-") >= 3
+    have_parts = all(case.count("-") >= 3 for case in cases)
+    return next((same.pop() for end in ends if len(same := set(end)) == 1 and have_parts), "")
 
 
 def label(case: str, left_out: str) -> str:

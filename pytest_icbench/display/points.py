@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import number, path_of, short
+from pytest_icbench.display.case_names import grouped, number, path_of, short
 from pytest_icbench.display.chart import CROSS, HAS_INTERVAL, MEASURED, Column, Figure, interval_columns, y_axis
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import Estimate
@@ -62,7 +62,7 @@ def best_text(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = 
         return ""
     best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
     parts = [f"{'Least' if least_wins else 'Greatest'}: {best[1]} with {short(best[3])} {unit}."]
-    for name, series_rows in by_series(measured).items():
+    for name, series_rows in grouped(measured, lambda row: row[1]).items():
         values = [float(row[3]) for row in series_rows]
         parts.append(
             f"{name}: {short(min(values))} to {short(max(values))}."
@@ -82,13 +82,6 @@ def finding(rows: Sequence[tuple[Any, ...]], unit: str, *, least_wins: bool = Fa
     best = (min if least_wins else max)(measured, key=lambda row: float(row[3]))
     text = f"{'Least' if least_wins else 'Greatest'}: {best[1]}, {floor_or_value(best)} {unit}."
     return text + (" Hollow diamonds: published values, other hardware." if len(measured) < len(rows) else "")
-
-
-def by_series(rows: Sequence[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
-    rowsby_series: dict[str, list[tuple[Any, ...]]] = {}
-    for row in rows:
-        rowsby_series.setdefault(str(row[1]), []).append(row)
-    return rowsby_series
 
 
 #: Height of a row in pixels.

@@ -173,17 +173,15 @@ def _last_cpu(directory: Path, cpus: frozenset[int]) -> frozenset[int]:
 
 
 class OwnProcesses:
-    """Recognizes the processes of a session by the mark in their environment, which children inherit.
+    """Recognizes this process, and those of a session by the mark in their environment, which children inherit.
 
-    Args:
-        session: the session's id.
-        harness: pids that are the session's without a mark; this process by default.
+    ``session``: the session's id.
     """
 
-    def __init__(self, session: str, harness: Iterable[int] = (), base: Path = Path("/")) -> None:
+    def __init__(self, session: str, base: Path = Path("/")) -> None:
         self._mark = f"{SESSION_VARIABLE}={session}".encode()
         self._base = base
-        self._harness = set(harness) or {os.getpid()}
+        self._pid = os.getpid()
         self._known: dict[tuple[int, int], bool] = {}
 
     def of(self, processes: Mapping[int, ProcessTime]) -> set[int]:
@@ -195,7 +193,7 @@ class OwnProcesses:
             key = (pid, process.started)
             is_own = self._known.get(key)
             if is_own is None:
-                is_own = pid in self._harness or process.is_path or self._marked(pid)
+                is_own = pid == self._pid or process.is_path or self._marked(pid)
             if newest - process.started > YOUNG_TICKS or is_own:
                 known[key] = is_own
             if is_own:
@@ -394,7 +392,8 @@ class CpuWatch:
             stolen_ns = max(last.cpus.stolen_ns - first.cpus.stolen_ns, 0)
             idle_ns = max(last.cpus.idle_ns - first.cpus.idle_ns, 0)
             busy_ns = len(self._cpus) * elapsed_ns - idle_ns - stolen_ns
-            taken = round(max(busy_ns - self._own_ns(first, last), 0) / elapsed_ns, 4)
+            own_ns = sum(ran for _, _, ran in self._ran(first, last)) + self._ended_ns(first, last)
+            taken = round(max(busy_ns - own_ns, 0) / elapsed_ns, 4)
             stolen = round(stolen_ns / elapsed_ns, 4)
         waits = self._waits(first, last)
         if waits is None:
@@ -413,10 +412,6 @@ class CpuWatch:
             missing=tuple(missing),
             throttled=find_throttled(self._quotas or [], first.periods, last.periods),
         )
-
-    def _own_ns(self, first: _Reading, last: _Reading) -> float:
-        """Returns the CPU time of the rig's threads on the watched CPUs, in ns."""
-        return sum(ran for _, _, ran in self._ran(first, last)) + self._ended_ns(first, last)
 
     def _ended_ns(self, first: _Reading, last: _Reading) -> int:
         """Returns the CPU time of the rig's processes that ended between the readings, in ns.

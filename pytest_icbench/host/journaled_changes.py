@@ -17,29 +17,23 @@ class Holder(Protocol):
     @property
     def root(self) -> Root:
         """The directory that holds /sys and /proc."""
-        ...
 
     @property
     def journal(self) -> Journal:
         """The undo log."""
-        ...
 
     @property
     def spawner(self) -> Spawner:
         """The starter of processes, which carry the holder's mark."""
-        ...
 
     def name(self, suffix: str) -> str:
         """Returns a name that is unique on the host. Raises ValueError if the suffix is too long."""
-        ...
 
     def note(self, kind: str, key: str, **data: Any) -> None:
         """Records how to remove a named object, before it is created. ``forget`` takes the same kind and key."""
-        ...
 
     def forget(self, kind: str, key: str) -> None:
         """Drops the record of an object that has been removed. Idempotent."""
-        ...
 
 
 class Changes:

@@ -238,16 +238,11 @@ class Process:
     def wait(self, timeout_s: float) -> int:
         """Waits for its end and returns the exit code. Raises ProvisionError after ``timeout_s`` seconds."""
         if not self._wait(timeout_s):
-            raise ProvisionError(
-                f"{self.name} (pid {self.pid}) has not ended within {timeout_s:g} s{self._log_for_message()}"
-            )
+            log = f"; end of {self.log}:\n{tail}" if (tail := self.tail()) else ""
+            raise ProvisionError(f"{self.name} (pid {self.pid}) has not ended within {timeout_s:g} s{log}")
         code = self.poll()
         assert code is not None
         return code
-
-    def _log_for_message(self) -> str:
-        tail = self.tail()
-        return f"; end of {self.log}:\n{tail}" if tail else ""
 
     def signal(self, number: int) -> None:
         """Sends a signal to its process group if it leads one, else to itself. Does nothing if it has ended."""

@@ -47,14 +47,6 @@ class InPart(NamedTuple):
     not_shown: str
 
 
-class Further(NamedTuple):
-    """A further table in the terminal: its title, the predicate of its results, and its columns."""
-
-    title: str
-    has: Callable[[Result], object]
-    shown: In
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """The parts of reports for a kind of measurement.
@@ -66,7 +58,6 @@ class Kind:
         shown: the columns of its tables in the terminal.
         titles: the titles of its tables; ``{kind}`` is the table's name, ``{metric}`` the metric.
         table: returns the name of a result's table.
-        further: further tables.
         short: formats the main value in its unit.
         mark: returns the text next to a mark of the first screen for a value, and the value of a second mark.
         legend: the meaning of its columns, each with a predicate for the results that have it.
@@ -88,7 +79,6 @@ class Kind:
     shown: In
     titles: Mapping[str, str]
     table: Callable[[Result], str] = lambda result: result.dimension
-    further: Sequence[Further] = ()
     short: Callable[[float], str] = case_names.short
     mark: Callable[[Result, str], tuple[Any, ...]] = lambda _result, value: (value,)
     legend: Sequence[tuple[Callable[[Result], object], str]] = ()

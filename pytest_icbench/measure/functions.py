@@ -29,11 +29,6 @@ _WINDOW_S, _TRAINS = 0.05, 4
 _TICK_S = 0.001
 
 
-def burst_case(case: Case) -> Case:
-    """Returns the case of the trains, which leave as fast as the port takes them."""
-    return case.sending(rate=Rate())
-
-
 def burst_settings(settings: Settings, terms: Sequence[FunctionTerms]) -> Settings | None:
     """Returns the settings of the launch; None if no function has a burst."""
     policers = [one for one in terms if one.burst and one.set_pps]
@@ -102,15 +97,11 @@ class FunctionTrack:
 
     def begin(self) -> None:
         """Proves the functions, once; a rig has to run. Raises Invalid."""
-        if not self._has_proof or self._before is not None:
+        # Cases without functions have a proof if their switch routes.
+        if (self._case.function is None and self._case.ip_version is None) or self._before is not None:
             return
         self._prove("before the first launch")
         self._before = () if self._case.function is None else self._rig.functions()
-
-    @property
-    def _has_proof(self) -> bool:
-        """Whether the case has functions, or a switch that routes."""
-        return self._case.function is not None or self._case.ip_version is not None
 
     def police(self, settings: Settings, executable: Path | None) -> None:
         """Proves the bursts of policers by a separate launch, once. Raises Invalid, and as ``run_launch``."""
@@ -122,7 +113,8 @@ class FunctionTrack:
         if trains is None or case.blocking:
             return
         for left in reversed(range(_TRIES)):
-            launch = run_launch(self._rig, burst_case(case), trains, executable=executable)
+            # Trains leave as fast as the port takes them.
+            launch = run_launch(self._rig, case.sending(rate=Rate()), trains, executable=executable)
             if launch.invalid is None:
                 break
             if not left:
@@ -187,7 +179,8 @@ def wrong_rate(terms_by_pair: Sequence[FunctionTerms], case: Case, launches: Seq
                 " never limited any: set a lower rate"
             )
         passed = _rate(sum(w.received for ws in of_pair for w in ws), sum(map(_arriving_ns, of_pair)))
-        calm = [window for ws in of_pair for window in ws if _calm(window)]
+        # The windows in which nothing kept the sender from offering its frames in time.
+        calm = [w for ws in of_pair for w in ws if not w.disturbed and w.lateness_p99_ns <= LATE_NS]
         if 2 * len(calm) >= sum(map(len, of_pair)):
             kept = _rate(sum(window.received for window in calm), sum(window.duration_ns for window in calm))
             passed = min(passed, kept) if kept < terms.set_pps * (1 - terms.tolerance) else passed
@@ -199,11 +192,6 @@ def wrong_rate(terms_by_pair: Sequence[FunctionTerms], case: Case, launches: Seq
                 f" {terms.set_pps:,.0f} that it is set to"
             )
     return None
-
-
-def _calm(window: Window) -> bool:
-    """Whether nothing kept the sender from offering its frames in time."""
-    return not window.disturbed and window.lateness_p99_ns <= LATE_NS
 
 
 def _rate(frames: int, duration_ns: int) -> float:

@@ -133,7 +133,8 @@ class Case:
         that are created ``veth-birth:netns:1000-1vs1-Rmax``.
         A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
         """
-        parts = [self._path_part]
+        port = "" if self.port is None else f"+{self.port}"
+        parts = [f"{self.switch}{port}" + ("" if self.mode_label is None else f":{self.mode_label}")]
         for prefix, value in (
             ("c", self.switch_cores),
             ("rx:", self.rx_mode),
@@ -148,12 +149,6 @@ class Case:
             parts += [f"{prefix}{value}"] if value is not None else []
         parts += [*self.call_parts, *self.load.parts, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
         return "-".join([*parts, "remote"] if self.remote else parts)
-
-    @property
-    def _path_part(self) -> str:
-        """The switch in the id: ``switch[+port][:mode][:candidate]``."""
-        port = "" if self.port is None else f"+{self.port}"
-        return f"{self.switch}{port}" + ("" if self.mode_label is None else f":{self.mode_label}")
 
     @property
     def call_parts(self) -> list[str]:
@@ -260,16 +255,13 @@ class Case:
     def answered(self) -> Traffic:
         """Its traffic, with those flows alone whose answers come back: to one port, by a router to one address."""
         label = self.traffic.flows
-        most = 1 if self.traffic.routes is None else self._least_share
         if flows.differ_by_port(label):
             return replace(self.traffic, flows=None)
+        routes, senders = self.traffic.routes, self.routed_senders
+        most = 1 if routes is None else share(routes, senders, senders - 1).count
         if self.ip_version is None or flows.differ_by_mac(label) or flows.number(label) <= most:
             return self.traffic
         return replace(self.traffic, flows=flows.parse(str(most)))
-
-    @property
-    def _least_share(self) -> int:
-        return share(self.traffic.routes or 0, self.routed_senders, self.routed_senders - 1).count
 
     @property
     def unused_routes(self) -> str | None:

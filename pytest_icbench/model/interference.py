@@ -92,7 +92,7 @@ def joined(here: Interference | None, there: Interference | None) -> Interferenc
     """Returns one record of two hosts: sums, and the longer wait. None where one host does not answer."""
     if here is None or there is None:
         return None
-    longer = max((side for side in (here, there) if side.waited is not None), key=_waited, default=here)
+    longer = max((here, there), key=lambda side: -1.0 if side.waited is None else side.waited)
     by_share = sorted((*here.takers, *there.takers), key=lambda taker: -taker.share)
     return replace(
         here,
@@ -105,7 +105,3 @@ def joined(here: Interference | None, there: Interference | None) -> Interferenc
         missing=tuple(dict.fromkeys((*here.missing, *there.missing))),
         throttled=(*here.throttled, *there.throttled),
     )
-
-
-def _waited(side: Interference) -> float:
-    return side.waited or 0.0

@@ -34,7 +34,6 @@ class Verdict(StrEnum):
         colour: its colour on a page, a variable of the style sheet.
         notable: whether reports name the cases with it, and the reasons.
         decided: its name in ``stats.verdict_rule``.
-        meaning: its meaning as half a sentence.
     """
 
     fails: bool
@@ -43,37 +42,28 @@ class Verdict(StrEnum):
     colour: Colour
     notable: bool
     decided: verdict_rule.Outcome | None
-    meaning: str
 
-    INVALID = "INVALID", "broken", "bad", "fails notable", None, "the values are no measurement"
-    REGRESSED = (
-        *("REGRESSED", "regressed", "bad", "fails notable", "worse"),
-        "a limit was missed, or the loss is beyond chance and at least what is allowed",
-    )
-    INCOMPARABLE = (
-        *("INCOMPARABLE", "undecided", "bad", "notable", None),
-        "there is something, but measured under other conditions",
-    )
-    INCONCLUSIVE = (
-        *("INCONCLUSIVE", "undecided", "warn", "notable", "open"),
-        "nothing is decided: the reason says what would tell",
-    )
-    NO_BASELINE = "NO_BASELINE", "undecided", "ink", "", None, "nothing to compare with"
-    IMPROVED = (
-        *("IMPROVED", "passed", "good", "good", "better"),
-        "the gain is beyond chance and at least what is allowed",
-    )
-    PASS = (
-        *("PASS", "passed", "good", "good", "same"),
-        "within the limits, and a loss of the stated size would have been found",
-    )
+    #: The values are no measurement.
+    INVALID = "INVALID", "broken", "bad", "fails notable", None
+    #: A limit was missed, or the loss is beyond chance and at least what is allowed.
+    REGRESSED = "REGRESSED", "regressed", "bad", "fails notable", "worse"
+    #: There is something, but measured under other conditions.
+    INCOMPARABLE = "INCOMPARABLE", "undecided", "bad", "notable", None
+    #: Nothing is decided: the reason says what would tell.
+    INCONCLUSIVE = "INCONCLUSIVE", "undecided", "warn", "notable", "open"
+    #: There is nothing to compare with.
+    NO_BASELINE = "NO_BASELINE", "undecided", "ink", "", None
+    #: The gain is beyond chance and at least what is allowed.
+    IMPROVED = "IMPROVED", "passed", "good", "good", "better"
+    #: The values are within the limits, and a loss of the stated size would have been found.
+    PASS = "PASS", "passed", "good", "good", "same"
 
     def __new__(
-        cls, name: str, outcome: Outcome, colour: Colour, words: str, decided: verdict_rule.Outcome | None, meaning: str
+        cls, name: str, outcome: Outcome, colour: Colour, words: str, decided: verdict_rule.Outcome | None
     ) -> Verdict:
         self = str.__new__(cls, name)
         self._value_ = name
-        self.outcome, self.colour, self.decided, self.meaning = outcome, colour, decided, meaning
+        self.outcome, self.colour, self.decided = outcome, colour, decided
         self.fails, self.notable, self.good = (word in words.split() for word in ("fails", "notable", "good"))
         return self
 

@@ -19,6 +19,7 @@ from pytest_icbench.config.capabilities import check_way, remote_misfit, unsuppo
 from pytest_icbench.config.cases import Request, check_configs, check_names, expand, name_option, parse_marker
 from pytest_icbench.config.options import Options, check_candidates, merge_settings
 from pytest_icbench.config.switches import SwitchConfig, is_named, resolve_switches
+from pytest_icbench.display.case_names import grouped
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
@@ -402,9 +403,7 @@ def shuffle_items(items: Sequence[T], key: Callable[[T], Hashable | None], seed:
         seed: of the order; the same one gives the same order.
     """
     random = Random(seed)
-    groups: dict[Hashable, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
+    groups = grouped(items, key)
     first = groups.pop(None, [])
     order = list(groups.values())
     random.shuffle(order)

@@ -23,6 +23,7 @@ from math import sqrt
 import pytest
 
 from pytest_icbench.config.options import Options
+from pytest_icbench.display.case_names import grouped
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.kinds.runs import estimate_s
@@ -233,15 +234,10 @@ def _each(planned: Sequence[Planned]) -> list[str]:
 
 def _by_switch(planned: Sequence[Planned]) -> list[str]:
     """Returns a head for each test with a case that runs, and below it a line for each switch."""
-    tests: dict[str, dict[str, list[Planned]]] = {}
-    for entry in planned:
-        if entry.skipped is None:
-            switches = tests.setdefault(entry.nodeid.partition("[")[0], {})
-            switches.setdefault(_switch(entry.nodeid), []).append(entry)
-    lines = []
-    for test, switches in tests.items():
+    lines, run = [], [entry for entry in planned if entry.skipped is None]
+    for test, of_test in grouped(run, lambda entry: entry.nodeid.partition("[")[0]).items():
         lines.append(printable(test))
-        for switch, entries in switches.items():
+        for switch, entries in grouped(of_test, lambda entry: _switch(entry.nodeid)).items():
             lines.append(f"{_time(entries)}  {_cases(entries):>9}  {printable(switch)}")
     return lines
 
@@ -262,13 +258,10 @@ def reason_lines(found: Iterable[tuple[str, str]]) -> list[str]:
 
     ``found``: node ids of cases, with their reasons.
     """
-    reasons: dict[str, list[str]] = {}
-    for nodeid, reason in found:
-        reasons.setdefault(_first_line(reason), []).append(nodeid)
     lines = []
-    for reason, nodeids in reasons.items():
-        switches = ", ".join(dict.fromkeys(map(_switch, nodeids)))
-        lines += wrapped(f"  {counted(len(nodeids), 'case'):>9}  {printable(switches)}: {reason}", REASON_WIDTH)
+    for reason, group in grouped(found, lambda skip: _first_line(skip[1])).items():
+        switches = ", ".join(dict.fromkeys(_switch(nodeid) for nodeid, _ in group))
+        lines += wrapped(f"  {counted(len(group), 'case'):>9}  {printable(switches)}: {reason}", REASON_WIDTH)
     return lines
 
 
@@ -296,10 +289,8 @@ def _first_line(reason: str) -> str:
 
 def _over(run: Sequence[Planned], total_s: float, hosts: int) -> str:
     """Returns the line about several hosts: they share the time, but a case runs on one host."""
-    rigs: dict[object, list[Planned]] = {}
-    for entry in run:
-        rigs.setdefault(rig_group(entry.nodeid), []).append(entry)
-    longest = max(rigs.values(), key=lambda entries: sum(entry.seconds for entry in entries))
+    rigs = grouped(run, lambda entry: rig_group(entry.nodeid)).values()
+    longest = max(rigs, key=lambda entries: sum(entry.seconds for entry in entries))
     least_s = max(total_s / hosts, *(entry.seconds for entry in run))
     cases = counted(len(longest), "case")
     return (

@@ -139,7 +139,8 @@ class Run:
         self.policy, self.comparer = load_gate(options, count_judged_cases(planned))
         self.pool: RigPool[Any] = RigPool(testbed.make_rig)
         #: The seconds that each case takes at least, by its place.
-        self.forecast = estimates(testbed, planned, options.soak_duration, budgeted=options.budget is not None)
+        budgeted = options.budget is not None
+        self.forecast = estimates(testbed, planned, options.soak_duration, budgeted=budgeted)
         self.progress = ProgressLine(config, Schedule(self.forecast))
         #: Results of searches by case, since the loads of other cases are parts of their rates.
         self.found_rates: dict[Case, Measurement] = {}

@@ -23,6 +23,7 @@ from xdist.scheduler import LoadScheduling
 
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options
+from pytest_icbench.display.case_names import grouped
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.host_session import RUN_DIR
 from pytest_icbench.host.process import run
@@ -389,19 +390,13 @@ class HostScheduling(LoadScheduling):  # type: ignore[misc]  # xdist has no type
 
     def _choose(self, node: WorkerController) -> int:
         """Returns the first pending test of the node's rig, else of the largest group that no other node works on."""
-        waiting: dict[tuple[object, ...] | None, list[int]] = {}
-        for index in self.pending:
-            waiting.setdefault(self._groups[index], []).append(index)
+        waiting = grouped(self.pending, self._groups.__getitem__)
         if node in self._current and self._current[node] in waiting:
             return waiting[self._current[node]][0]
         busy = {group for other, group in self._current.items() if other is not node and other in self.node2pending}
         free = [indexes for group, indexes in waiting.items() if group not in busy]
-        return _largest(free or list(waiting.values()))[0]
-
-
-def _largest(groups: Sequence[list[int]]) -> list[int]:
-    """Returns the group with most tests; of equal ones the first."""
-    return max(groups, key=lambda indexes: (len(indexes), -indexes[0]))
+        # Of groups with equally many tests the first.
+        return max(free or list(waiting.values()), key=lambda indexes: (len(indexes), -indexes[0]))[0]
 
 
 def lead_to_benchmarks(arguments: Iterable[str]) -> bool:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import ceil, inf
+from statistics import linear_regression
 from typing import NamedTuple
 
 from pytest_icbench.display.case_names import (
@@ -432,9 +433,8 @@ def rule_costs(results: Sequence[Result]) -> list[str]:
             match = _LIST.search(group[0].point.function or "")
             kind = _LIST_KINDS[match["kind"]] if match else ""
             lengths = f"{min(points):,} to {max(points):,}"
-            texts.append(
-                f"{_path_of_lists(group[0])}: each {kind} costs {short(_slope(points))} ns a frame ({lengths})."
-            )
+            slope = linear_regression(list(points), list(points.values())).slope
+            texts.append(f"{_path_of_lists(group[0])}: each {kind} costs {short(slope)} ns a frame ({lengths}).")
     return texts
 
 
@@ -449,13 +449,6 @@ def _path_of_lists(result: Result) -> str:
     """Returns the name of the path with N in place of the length."""
     function = _LIST.sub(lambda match: f"{match['kind']}N", result.point.function or "")
     return path_of(replace(result, axes={**result.axes, "function": function}))
-
-
-def _slope(points: dict[int, float]) -> float:
-    """Returns the slope of the line of least squares through the points."""
-    mean_x, mean_y = (sum(values) / len(points) for values in (points, points.values()))
-    over = sum((x - mean_x) ** 2 for x in points)
-    return sum((x - mean_x) * (y - mean_y) for x, y in points.items()) / over
 
 
 #: Hosts with at most this many CPUs get these sentences.

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pytest_icbench.display.case_names import grouped
 from pytest_icbench.gate.baseline_comparison import compute_power_before
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.margins import Margins
 from pytest_icbench.model.finding import Finding, SideBySide
 from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.verdict import ORDER, Verdict
+from pytest_icbench.report.value_changes import candidate_name
 from pytest_icbench.stats.verdict_rule import WEAK_LOSS, Power
 from pytest_icbench.wording import counted, percent, printable, signed_percent
 
@@ -44,17 +46,12 @@ class Overall:
 
 def candidates(results: Iterable[Result]) -> list[Overall]:
     """Returns the decision for each candidate, the worst first; nothing without candidates."""
-    groups: dict[str, list[Result]] = {}
-    for result in results:
-        candidate = result.point.candidate
-        if candidate is not None:
-            of = f" ({result.run})" if result.run else ""
-            groups.setdefault(printable(f"{result.switch}:{candidate}{of}"), []).append(result)
     decided = []
-    for name, group in groups.items():
+    compared = (result for result in results if result.point.candidate is not None)
+    for name, group in grouped(compared, candidate_name).items():
         decisions = [decision_of(result) for result in group]
         counts = ", ".join(f"{decisions.count(decision)} {decision}" for decision in ORDER if decision in decisions)
-        decided.append(Overall(name, min(decisions, key=ORDER.index), counts, tuple(group)))
+        decided.append(Overall(printable(name), min(decisions, key=ORDER.index), counts, tuple(group)))
     return sorted(decided, key=lambda overall: ORDER.index(overall.decision))
 
 

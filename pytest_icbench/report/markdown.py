@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from pytest_icbench.display.case_names import grouped
 from pytest_icbench.display.table import In
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
@@ -68,12 +69,9 @@ def answer(results: Sequence[Result], escape: Escape) -> list[str]:
 
 def skip_lines(skipped: Sequence[tuple[str, str]], escape: Escape) -> list[str]:
     """Returns a line for each reason, with the number of its tests and the first of them."""
-    lines = []
-    reasons: dict[str, list[str]] = {}
-    for test, reason in skipped:
-        reasons.setdefault(reason, []).append(test)
+    lines, reasons = [], grouped(skipped, lambda skip: skip[1])
     for reason, tests in list(reasons.items())[:MOST_REASONS]:
-        named = ", ".join(code(test, escape) for test in tests[:MOST_TESTS])
+        named = ", ".join(code(test, escape) for test, _ in tests[:MOST_TESTS])
         more = f" and {len(tests) - MOST_TESTS} more" if len(tests) > MOST_TESTS else ""
         lines.append(f"* {counted(len(tests), 'test')}: {escape(reason)} ({named}{more})")
     rest = len(reasons) - MOST_REASONS

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pytest_icbench.display.case_names import label, main_figure, microseconds, shared
+from pytest_icbench.display.case_names import grouped, label, main_figure, microseconds, shared
 from pytest_icbench.display.frame_rates import each_way
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.kinds.registry import KINDS, kind_of
@@ -111,22 +111,15 @@ def _legend(results: Sequence[Result]) -> list[str]:
 
 def _floor(results: Sequence[Result]) -> list[str]:
     """Returns what the 99th percentiles of paths without a switch say about other paths; empty without either."""
-    kinds = {item.switch in REFERENCES for item in results if _tail(item)}
+    kinds = {item.switch in REFERENCES for item in results if microseconds(item, item.round_trips.rtt_p99_ns)}
     return ["p99: the part that a path with no switch has, too, is due to the host"] if len(kinds) == 2 else []
-
-
-def _tail(result: Result) -> str:
-    return microseconds(result, result.round_trips.rtt_p99_ns)
 
 
 def remarks_on(results: Sequence[Result], *, brief: bool = False) -> list[str]:
     """Returns a note for each kind of remark on results; for ``brief`` see ``notes``."""
     noted = [(result, note) for result in results for note in (_of_value if brief else _of)(result)]
     left_out = shared([result.case for result in results])
-    kinds: dict[str, list[tuple[Result, Note]]] = {}
-    for result, note in noted:
-        kinds.setdefault(note.kind, []).append((result, note))
-    return [_say(group, left_out) for group in kinds.values()]
+    return [_say(group, left_out) for group in grouped(noted, lambda remark: remark[1].kind).values()]
 
 
 def _say(group: Sequence[tuple[Result, Note]], left_out: str) -> str:

@@ -50,7 +50,6 @@ class Ranking:
         ranks: each path with its main value and interval.
         lead: the lead over the next path, and who equals the best or cannot be distinguished from it; empty for a
             single path.
-        limits: the bottleneck of the winner, or of each path that may be the best.
         paths: the results of ``ranks``.
         rivals: those that cannot be distinguished from the best.
         missing: paths without a rank, since they were not measured in the common state of the host.
@@ -62,7 +61,6 @@ class Ranking:
     winner: str
     ranks: tuple[str, ...]
     lead: str
-    limits: tuple[str, ...]
     paths: tuple[Result, ...]
     rivals: tuple[Result, ...]
     missing: tuple[str, ...] = ()
@@ -146,9 +144,6 @@ def _ranking(group: Sequence[Result]) -> Ranking:
     gains = {path_of(other): _gain(other, best) for other in others}
     rivals = [result for result in others if not _loses(result, best, gains[path_of(result)])]
     metric_name = f"{METRIC_NAMES[metric]} ({metric})" if figures.SAYS_METRIC else "median round-trip time"
-    limits = []
-    if figures.HAS_LIMIT:
-        limits = [f"{path_of(result)}: {_limit(result)}" for result in (best, *rivals)] if rivals else [_limit(best)]
     slower = [result for result in others if result not in rivals]
     apart = _greatest_difference([gains[path_of(result)] for result in rivals])
     bounded = not any(result.at_least or held_back(result, other) for result in (best, *rivals) for other in group)
@@ -165,7 +160,6 @@ def _ranking(group: Sequence[Result]) -> Ranking:
         ranks=tuple(f"{path_of(result)}: {figure_text(result)}" for result in (best, *others)),
         lead="; ".join(filter(None, leads)),
         ahead=ahead,
-        limits=tuple(limits),
         paths=(best, *others),
         rivals=tuple(rivals),
         missing=missing,
@@ -311,11 +305,6 @@ def _lead(best: Result, second: Result, gain: Estimate | None) -> str:
     return f"{say(gain)} {words} {name} ({say(gain.high)} to {say(gain.low)}{by_launches})"
 
 
-def _limit(result: Result) -> str:
-    evidence = result.bottleneck_evidence
-    return f"{result.bottleneck}: {evidence}" if evidence else result.bottleneck
-
-
 def verdict_named(name: str | None) -> Verdict | None:
     """Returns a verdict by its name; None for an unknown name, which a later version may write."""
     return next((verdict for verdict in Verdict if verdict == name), None)
@@ -339,7 +328,6 @@ def failed_otherwise(failed: Iterable[tuple[str, str]], results: Iterable[Result
 
 def skips(reasons: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     """Groups the ids of skipped tests by reason, the most frequent first."""
-    tests_by_reason: dict[str, list[str]] = {}
-    for test, reason in reasons:
-        tests_by_reason.setdefault(reason, []).append(test)
-    return sorted(tests_by_reason.items(), key=lambda item: -len(item[1]))
+    groups = grouped(reasons, lambda skip: skip[1])
+    by_count = sorted(groups.items(), key=lambda item: -len(item[1]))
+    return [(reason, [test for test, _ in group]) for reason, group in by_count]

@@ -32,14 +32,10 @@ def _with(result: Result, plain: Result | None) -> Result:
     if plain is None or result.ratio_to_plain is not None:
         return result
     value, before = main_figure(result), main_figure(plain)
-    if not value or not before or not _has_reference(result):
+    # A given load is not the path's capability.
+    if not value or not before or not result.figures.is_capability(result.metric):
         return result
     return replace(result, plain=over(before, value) if result.figures.LESS_IS_BETTER else over(value, before))
-
-
-def _has_reference(result: Result) -> bool:
-    """Whether the value is the path's capability, and not a given load."""
-    return result.figures.is_capability(result.metric)
 
 
 def over(above: Estimate, below: Estimate) -> Estimate:

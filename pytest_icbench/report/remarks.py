@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from pytest_icbench.display.case_names import percentiles, short
+from pytest_icbench.display.case_names import grouped, percentiles, short
 from pytest_icbench.kinds.latency.latency_columns import floor
 from pytest_icbench.model import fitness
 from pytest_icbench.model.codec import encode
@@ -211,12 +211,11 @@ def side_by_side(result: Result) -> str:
     point, works = result.point, result.functions or ()
     if not point.one_cpu or not works or not result.is_number:
         return ""
-    kinds: dict[tuple[object, ...], list[FunctionWork]] = {}
     apart = bool(point.cpu_allocations) and len(works) <= _FEW_FUNCTIONS
-    for name, work in zip(point.functions, works, strict=False):
-        key: tuple[object, ...] = (f"{name} {work.pair}",) if apart else (name, work.cpu_share, work.cpu_quota)
-        kinds.setdefault(key, []).append(work)
-    texts = [_got(str(key[0]), alike) for key, alike in kinds.items()]
+    both = zip(point.functions, works, strict=False)
+    named = [(f"{name} {work.pair}" if apart else name, work) for name, work in both]
+    kinds = grouped(named, lambda item: (item[0], item[1].cpu_share, item[1].cpu_quota))
+    texts = [_got(key[0], [work for _, work in alike]) for key, alike in kinds.items()]
     pinged = _pinged(result) if point.mixed else ""
     weak = ". Each has a separate CPU group, in which its yields are weaker" if point.cpu_allocations else ""
     return f"on one CPU: {'; '.join(texts)}{pinged}{weak}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from pytest_icbench.display.case_names import grouped
 from pytest_icbench.model.codec import encode
 from pytest_icbench.stats.change_points import LEAST_EFFECT, Level, levels
 from pytest_icbench.store.history_file import FIGURES, Entry
@@ -92,9 +93,7 @@ def trends(entries: Iterable[Entry], *, least_effect: float = LEAST_EFFECT, ever
 
     Raises UsageError if the library for change points is missing.
     """
-    groups: dict[tuple[str, str, str, str], list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault((entry.dimension, entry.case, entry.metric, entry.host), []).append(entry)
+    groups = grouped(entries, lambda entry: (entry.dimension, entry.case, entry.metric, entry.host))
     all_trends = []
     for _, group in sorted(groups.items()):
         group.sort(key=lambda entry: entry.at)

@@ -169,17 +169,13 @@ class Comparison:
 
 def compared(title: str, facts: Iterable[str], changes: Iterable[Change]) -> Comparison:
     """Returns a comparison with its changes in order."""
-    ordered = worst_first(changes)
-    verdicts = [change.verdict for change in ordered]
+    changes = list(changes)
+    verdicts = [change.verdict for change in changes]
     order = [*ORDER, *sorted(set(verdicts) - set(ORDER))]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in order if verdict in verdicts)
+    places = {verdict: place for place, verdict in enumerate(ORDER)}
+    ordered = sorted(changes, key=lambda change: (places.get(change.verdict, 99), -change.worsening, change.case))
     return Comparison(printable(title), tuple(map(printable, facts)), tuple(ordered), counts)
-
-
-def worst_first(changes: Iterable[Change]) -> list[Change]:
-    """Orders changes by their verdicts, and those of one verdict by how much worse the value is."""
-    order = {verdict: place for place, verdict in enumerate(ORDER)}
-    return sorted(changes, key=lambda change: (order.get(change.verdict, len(order)), -change.worsening, change.case))
 
 
 def change_of(result: Result) -> Change | None:
@@ -242,9 +238,7 @@ def of_finding(case: str, finding: Finding) -> Change:
 
 def comparisons(results: Sequence[Result]) -> list[Comparison]:
     """Returns a comparison for each candidate, for each baseline, and for the previous run."""
-    groups = grouped(
-        (result for result in results if result.point.candidate is not None), lambda result: _candidate(result)
-    )
+    groups = grouped((result for result in results if result.point.candidate is not None), candidate_name)
     bases = {(result.case, result.dimension, result.run): result for result in results}
     every = [
         compared(
@@ -266,7 +260,8 @@ def comparisons(results: Sequence[Result]) -> list[Comparison]:
     return every
 
 
-def _candidate(result: Result) -> str:
+def candidate_name(result: Result) -> str:
+    """Returns the name of a result's candidate, with the run where there are several: ``ovs:new``."""
     of = f" ({result.run})" if result.run else ""
     return f"{result.switch}:{result.point.candidate}{of}"
 

@@ -74,7 +74,7 @@ def over_launches(values: Sequence[float], confidence: float = CONFIDENCE) -> Es
     return widened(interpolated(values, confidence), widening(values))
 
 
-def estimate_over_rounds(rounds: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
+def estimate_over_rounds(rounds: Sequence[Sequence[float]]) -> Estimate:
     """Returns a figure over several rounds, each at another time and on rebuilt rigs.
 
     Launches of a round share its level, so the unit is the round, which counts by the median of its launches. The
@@ -85,8 +85,8 @@ def estimate_over_rounds(rounds: Sequence[Sequence[float]], confidence: float = 
     """
     values = [value for launches in rounds for value in launches]
     if min(values) <= 0:
-        return over_launches(values, confidence)
-    return estimate_over_units([median(launches) for launches in rounds if launches], confidence)
+        return over_launches(values)
+    return estimate_over_units([median(launches) for launches in rounds if launches])
 
 
 def estimate_over_units(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
@@ -107,10 +107,7 @@ def estimate_over_units(values: Sequence[float], confidence: float = CONFIDENCE)
 
 
 def estimate_over_merged(
-    whole: float,
-    without: Sequence[float],
-    samples: tuple[float, float] = (0.0, math.inf),
-    confidence: float = CONFIDENCE,
+    whole: float, without: Sequence[float], samples: tuple[float, float] = (0.0, math.inf)
 ) -> Estimate:
     """Returns the figure of all launches with its interval; without one below six launches, and if some are 0.
 
@@ -121,17 +118,17 @@ def estimate_over_merged(
     """
     n = len(without)
     if n >= FEWEST_LAUNCHES and min(without) == max(without) == whole:
-        return Estimate(whole, whole, whole, confidence)
+        return Estimate(whole, whole, whole, CONFIDENCE)
     if n < FEWEST_LAUNCHES or min(whole, *without) <= 0:
         return Estimate(whole)
     logs = [math.log(value) for value in without]
     centre = math.log(whole)
     # Around the whole instead of the mean: a percentile of counts moves to one side only.
     error = math.sqrt((n - 1) / n * math.fsum((value - centre) ** 2 for value in logs))
-    arm = student_quantile(n - 1, (1 + confidence) / 2) * error * widening([-value for value in logs])
+    arm = student_quantile(n - 1, (1 + CONFIDENCE) / 2) * error * widening([-value for value in logs])
     least, greatest = samples
     low = max(math.exp(centre - arm), min(least, whole))
-    return Estimate(whole, low, min(math.exp(min(centre + UPWARD * arm, MOST)), max(greatest, whole)), confidence)
+    return Estimate(whole, low, min(math.exp(min(centre + UPWARD * arm, MOST)), max(greatest, whole)), CONFIDENCE)
 
 
 def interpolated(values: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
@@ -238,7 +235,7 @@ def change_half_width(spread: Spread, sessions: int, confidence: float) -> float
     return quantile * spread.deviation * math.sqrt(1 + 1 / sessions)
 
 
-def estimate_change_of_level(now: float, levels: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Estimate:
+def estimate_change_of_level(now: float, levels: Sequence[Sequence[float]]) -> Estimate:
     """Returns a new session's value over the geometric mean of the newest level; a single session has no interval.
 
     Args:
@@ -253,9 +250,9 @@ def estimate_change_of_level(now: float, levels: Sequence[Sequence[float]], conf
     change, spread = math.log(now) - fmean(math.log(value) for value in levels[-1]), estimate_spread(levels)
     if spread is None:
         return Estimate(math.exp(change))
-    reach = change_half_width(spread, len(levels[-1]), confidence)
+    reach = change_half_width(spread, len(levels[-1]), CONFIDENCE)
     low, high = (math.exp(min(max(end, -MOST), MOST)) for end in (change - reach, change + reach))
-    return Estimate(math.exp(change), low, high, confidence)
+    return Estimate(math.exp(change), low, high, CONFIDENCE)
 
 
 def widen_like(value: Estimate, change: Estimate) -> Estimate:

@@ -70,6 +70,8 @@ Better = Literal["higher", "lower"]
 Outcome = Literal["worse", "same", "better", "open"]
 
 _NORMAL = NormalDist()
+#: The half-width of a normal interval in standard errors.
+_HALF_WIDTH = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
 #: Interquartile range of the absolute values of a standard normal variable.
 _MIDDLE_OF_SIZES = _NORMAL.inv_cdf(0.875) - _NORMAL.inv_cdf(0.625)
 
@@ -172,7 +174,7 @@ def decide_pairs(ratios: Sequence[float], allowance: Allowance, cases: int) -> D
     if outcome == "open" and far < allowance.worsening(allowance.limit):
         outcome = "same"
     reach = math.log(level.high / level.low) / 2
-    error = math.log(ratio.high / ratio.low) / 2 / _normal_half_width(CONFIDENCE)
+    error = math.log(ratio.high / ratio.low) / 2 / _HALF_WIDTH
     power = find_power(reach, error, allowance)
     if outcome != "open":
         return Decision(outcome, ratio, power=power)
@@ -194,7 +196,7 @@ def is_narrow(ratios: Sequence[float], allowance: Allowance, precision: float = 
         return False
     sizes = [abs(math.log(ratio)) for ratio in ratios]
     spread = (quantile(sizes, 0.75) - quantile(sizes, 0.25)) / _MIDDLE_OF_SIZES
-    reach = _normal_half_width(CONFIDENCE) * spread / math.sqrt(len(sizes))
+    reach = _HALF_WIDTH * spread / math.sqrt(len(sizes))
     return reach <= min(precision, NARROW * abs(math.log(allowance.limit)))
 
 
@@ -210,7 +212,7 @@ def decide_session(now: float, levels: Sequence[Sequence[float]], allowance: All
         ValueError: a value is not positive, or there is none before.
     """
     spread = estimate_spread(levels)
-    ratio = estimate_change_of_level(now, levels, CONFIDENCE)
+    ratio = estimate_change_of_level(now, levels)
     if spread is None or sum(map(len, levels)) < FEWEST_SESSIONS:
         return Decision("open", ratio, reason="few")
     power = session_power(spread, len(levels[-1]), allowance, cases)
@@ -273,11 +275,6 @@ def _more(ratio: Estimate, reach: float, error: float, allowance: Allowance, pai
     if abs(change) >= limit:  # has to become significant
         wanted, now = abs(change), reach
     else:
-        wanted, now = limit - change, _normal_half_width(CONFIDENCE) * error
+        wanted, now = limit - change, _HALF_WIDTH * error
     more = math.ceil(pairs * (now / wanted) ** 2) - pairs if wanted > 0 else MOST_MORE + 1
     return max(more, 1) if more <= MOST_MORE else None
-
-
-def _normal_half_width(confidence: float) -> float:
-    """Returns the half-width of a normal interval in standard errors."""
-    return _NORMAL.inv_cdf((1 + confidence) / 2)

@@ -195,7 +195,8 @@ def put(directory: Path, name: str, before: Iterable[Entry], entries: Iterable[E
 
 
 def _file_of(directory: Path, name: str, entry: Entry) -> Path:
-    return directory / name / host_name(entry.identity) / f"{_file_part(entry.switch)}.json"
+    switch = re.sub(r"[^A-Za-z0-9_+-]", "_", entry.switch) or "_"
+    return directory / name / host_name(entry.identity) / f"{switch}.json"
 
 
 def _files(root: Path) -> list[Path]:
@@ -230,10 +231,6 @@ def save(directory: Path, name: str, entries: Iterable[Entry], *, accepted: bool
     for path, cases in sorted(by_file.items()):
         replace_file(path, format_baseline(cases.values()))
     return sorted(by_file)
-
-
-def _file_part(switch: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_+-]", "_", switch) or "_"
 
 
 def read_measurements(source: Path) -> list[Measurement]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -89,13 +88,9 @@ def _read_lines(directory: Path, *, is_run: bool) -> dict[int, tuple[Measurement
     measurements = {}
     for where, line in whole_lines(text or "", path):
         data = from_json(line, where)
-        measurements[int(where.rsplit(" ", 1)[1])] = Measurement.from_dict(data, where), names_of(data)
+        names = frozenset((*data, *data["figures"]))
+        measurements[int(where.rsplit(" ", 1)[1])] = Measurement.from_dict(data, where), names
     return measurements
-
-
-def names_of(line: Mapping[str, Any]) -> frozenset[str]:
-    """Returns the keys of a line and of its figures."""
-    return frozenset((*line, *line["figures"]))
 
 
 def _below(directory: Path, name: str) -> Path | None:

@@ -21,7 +21,7 @@ from pytest_icbench.driver.workload.executable import workload_path
 from pytest_icbench.errors import ProvisionError, WorkloadError
 from pytest_icbench.host import node_files
 from pytest_icbench.host.journal import process_start_time
-from pytest_icbench.host.net.sockets import interface_counters, is_listening
+from pytest_icbench.host.net.sockets import is_listening, received_counters
 from pytest_icbench.host.process import Process, realtime, stopped_sentence, wait_until
 from pytest_icbench.model.rig import FILES, LOCAL_WORKLOAD, LaunchPlan, PlannedProcess, Polled, Usage, node_directory
 
@@ -329,7 +329,7 @@ class RunningLaunch:
     def usage(self) -> dict[int, Usage]:
         """Returns what each process used, and what the interfaces of its node counted, by endpoint index."""
         return {
-            index: Usage(speaker.process.cpu_ns, *interface_counters(self._inits[index]))
+            index: Usage(speaker.process.cpu_ns, *received_counters(self._inits[index]))
             for index, speaker in self._speakers.items()
         }
 

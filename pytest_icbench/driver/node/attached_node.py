@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -81,22 +82,14 @@ def _target(name: str, netns: str, pid: int | None) -> Target:
     return Target(name, netns, inode, pid, None if pid is None else process_start_time(pid))
 
 
-def _inspect(program: str, name: str, remedy: str) -> int:
+def _inspect(program: str, name: str) -> int:
     """Returns the first process of a container of Docker or Podman, whose command lines are the same."""
     output = _query(program, name, "container", "inspect", "--format", "{{.State.Status}} {{.State.Pid}}", name)
     status, _, pid = output.strip().rpartition(" ")
     if status != "running" or not pid.isdecimal() or pid == "0":
         state = status or "in an unknown state"
-        raise ProvisionError(f"{program}:{name} is {state}, not running: {remedy}")
+        raise ProvisionError(f"{program}:{name} is {state}, not running: {program} start {name}")
     return int(pid)
-
-
-def _docker(name: str) -> int:
-    return _inspect("docker", name, f"docker start {name}")
-
-
-def _podman(name: str) -> int:
-    return _inspect("podman", name, f"podman start {name}")
 
 
 def _lxc(name: str) -> int:
@@ -126,7 +119,11 @@ def _query(program: str, name: str, *arguments: str, kind: str | None = None) ->
     return answer.stdout
 
 
-_FIND: dict[str, Callable[[str], int]] = {"docker": _docker, "podman": _podman, "lxc": _lxc}
+_FIND: dict[str, Callable[[str], int]] = {
+    "docker": partial(_inspect, "docker"),
+    "podman": partial(_inspect, "podman"),
+    "lxc": _lxc,
+}
 
 
 class AttachedNode(NetnsNode):

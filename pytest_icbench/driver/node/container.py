@@ -246,10 +246,6 @@ class ContainerNode(ABC):
     def end(self) -> None:
         """Ends and removes the container after its processes were reaped. Raises ProvisionError if anything remains."""
 
-    @abstractmethod
-    def facts(self) -> Mapping[str, str]:
-        """Returns facts in addition to the kind."""
-
     @property
     def layout(self) -> Layout:
         """The control groups of the container."""
@@ -286,7 +282,7 @@ class ContainerNode(ABC):
             if ended:
                 raise ProvisionError(f"container {spec.name} ended at once") from None
             raise
-        return NodeFacts(spec.name, self._init, {"kind": self.kind, **self.facts()}, prepared_ns)
+        return NodeFacts(spec.name, self._init, prepared_ns)
 
     def spawn(self, argv: Sequence[str], *, cpus: Sequence[int], log: Path) -> Process:
         """Raises ProvisionError if the node is not running or cannot be entered."""

@@ -95,10 +95,6 @@ class DockerNode(EngineNode):
                 journal.record("docker_image", name=image, host=self._host)
         return journal.record("docker", name=self.spec.name, host=self._host)
 
-    def facts(self) -> dict[str, str]:
-        """Returns the name of the daemon's runtime."""
-        return {"runtime": str(self._daemon.get("DefaultRuntime"))}
-
     def engine(self) -> Engine:
         return Engine(_PROGRAM, ("--host", self._host), self.session.spawner.environment())
 

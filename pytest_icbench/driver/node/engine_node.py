@@ -174,7 +174,10 @@ class EngineNode(ContainerNode):
             limit = "max" if pages.unified else "limit_in_bytes"
             for kib in barred_kib:
                 path = root.path(f"{pages.mount}{groups[pages]}/hugetlb.{format_page_size(kib)}.{limit}")
-                _limit(path)
+                try:
+                    path.write_text("0", encoding="ascii")
+                except OSError as error:
+                    raise ProvisionError(f"huge pages cannot be barred by {path}: {error.strerror}") from None
 
     def _runs_here(self, init: int) -> bool:
         """Whether the init runs on this host and has executed its program. Waits for the latter."""
@@ -193,10 +196,3 @@ class EngineNode(ContainerNode):
     @abstractmethod
     def remove(self) -> None:
         """Makes the engine end and remove the container in any state. Raises ProvisionError if it fails."""
-
-
-def _limit(path: Path) -> None:
-    try:
-        path.write_text("0", encoding="ascii")
-    except OSError as error:
-        raise ProvisionError(f"huge pages cannot be barred by {path}: {error.strerror}") from None

@@ -26,7 +26,6 @@ from pytest_icbench.driver.node.container import (
     CAPABILITIES,
     DEVICES,
     ContainerNode,
-    Device,
     HostAccess,
     container_environment,
     format_page_size,
@@ -77,19 +76,8 @@ def container_config(
         ("lxc.environment", f"ICBENCH_SESSION={session}"),
         ("lxc.log.file", str(log)),
         ("lxc.log.level", "WARN"),
-        *_cgroups(spec, group, access.devices),
-        *_huge_pages(group.layout, access.barred_pages_kib),
+        *_cgroups(spec, group, access),
     ]
-
-
-def _huge_pages(layout: Layout, barred_kib: Iterable[int]) -> list[tuple[str, str]]:
-    """Returns limits of 0 for huge pages of these sizes, if the kernel has the controller."""
-    items = []
-    for kib in barred_kib:
-        key = layout.lxc_key("hugetlb", f"{format_page_size(kib)}.{'max' if layout.unified else 'limit_in_bytes'}")
-        if key is not None:
-            items.append((key, "0"))
-    return items
 
 
 def _mounts(spec: NodeSpec, access: HostAccess) -> list[str]:
@@ -113,7 +101,7 @@ def _bind(source: Path, path: Path, options: str) -> str:
     return f"{there} {here.lstrip('/')} none {options} 0 0"
 
 
-def _cgroups(spec: NodeSpec, groups: SessionGroup, devices: Iterable[Device]) -> list[tuple[str, str]]:
+def _cgroups(spec: NodeSpec, groups: SessionGroup, access: HostAccess) -> list[tuple[str, str]]:
     layout, group = groups.layout, groups.name
     items = [
         # All three are below the session's group, because liblxc leaves its pivot, which is removed with that group.
@@ -123,8 +111,10 @@ def _cgroups(spec: NodeSpec, groups: SessionGroup, devices: Iterable[Device]) ->
     ]
     settings = [(controller, *bound) for controller, bound in groups.bounds.items()]
     settings += [("cpuset", "cpus", format_cpu_list(spec.cpus)), ("devices", "deny", "a")]
-    allowed = [*DEVICES, *devices]
+    allowed = [*DEVICES, *access.devices]
     settings += [("devices", "allow", f"{device.kind} {device.major}:{device.minor} rw") for device in allowed]
+    limit = "max" if layout.unified else "limit_in_bytes"
+    settings += [("hugetlb", f"{format_page_size(kib)}.{limit}", "0") for kib in access.barred_pages_kib]
     for controller, item, value in settings:
         key = layout.lxc_key(controller, item)
         if key is not None:
@@ -340,10 +330,6 @@ class LxcNode(ContainerNode):
     def record(self) -> int:
         path, name, group = str(self._lxcpath), self.spec.name, self.group.name
         return self.session.journal.record("container", lxcpath=path, name=name, group=group)
-
-    def facts(self) -> dict[str, str]:
-        """Returns the version of liblxc."""
-        return {"lxc": str(self._lxc.version)}
 
     def create(self, access: HostAccess, command: Sequence[str]) -> tuple[int, int]:
         """Raises ProvisionError with the end of liblxc's log."""

@@ -71,7 +71,7 @@ class NetnsNode:
         except ProvisionError:
             self.stop()
             raise
-        return NodeFacts(spec.name, self._holder.pid, {"kind": self.kind}, prepared_ns)
+        return NodeFacts(spec.name, self._holder.pid, prepared_ns)
 
     def _open(self) -> str:
         """Creates the namespace. Returns its path."""

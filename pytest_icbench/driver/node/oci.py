@@ -158,10 +158,6 @@ class OciNode(ContainerNode):
     def record(self) -> int:
         return self.session.journal.record("oci", name=self.spec.name, group=self.group.name)
 
-    def facts(self) -> dict[str, str]:
-        """Returns the name of the runtime."""
-        return {"runtime": self._runtime}
-
     @property
     def layout(self) -> Layout:
         """The control groups as the runtime joins them."""
@@ -210,14 +206,9 @@ class OciNode(ContainerNode):
             raise self._failed(arguments[0], f"failed with exit code {code}")
 
     def _failed(self, command: str, how: str) -> ProvisionError:
-        return ProvisionError(f"container {self.spec.name}: {self._runtime} {command} {how}{self._log_line()}")
-
-    def _log_line(self) -> str:
-        with suppress(OSError):
-            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-            if lines:
-                return f": {lines[-1]}"
-        return ""
+        with suppress(OSError, IndexError):
+            how += f": {self.log.read_text(encoding='utf-8', errors='replace').splitlines()[-1]}"
+        return ProvisionError(f"container {self.spec.name}: {self._runtime} {command} {how}")
 
     def end(self) -> None:
         name = self.spec.name

@@ -58,10 +58,6 @@ class PodmanNode(EngineNode):
     def record(self) -> int:
         return self.session.journal.record("podman", name=self.spec.name)
 
-    def facts(self) -> dict[str, str]:
-        """Returns the name of the runtime."""
-        return {"runtime": find_runtime(self.layout)}
-
     def engine(self) -> Engine:
         settings = self.path / "containers.conf"
         settings.write_text(_SETTINGS, encoding="ascii")
@@ -89,13 +85,6 @@ class PodmanNode(EngineNode):
             remove_tree(self.path / "state" / self.id)
 
 
-def undo_container(name: str) -> None:
-    """Ends the processes that this one has started in a container.
-
-    The session's undo removes the rest: other processes have the session in their environment, groups are below the
-    session's group and files are in its directory.
-    """
-    reap_container(name)
-
-
-UNDO_KINDS = {"podman": UndoKind(undo_container, checks={"name": entry_checks.name})}
+#: The session's undo removes the rest: other processes have the session in their environment, groups are below the
+#: session's group and files are in its directory.
+UNDO_KINDS = {"podman": UndoKind(reap_container, checks={"name": entry_checks.name})}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -64,7 +64,6 @@ class NodeFacts:
 
     name: str
     init_pid: int
-    extra: Mapping[str, str] = field(default_factory=dict)
     prepared_ns: int | None = None
     link: str | None = None
     plug: Callable[[Endpoint, int, Sequence[Address]], Endpoint] | None = None

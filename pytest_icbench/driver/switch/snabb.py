@@ -19,6 +19,7 @@ from pytest_icbench.driver.switch.dpdk import dpdk_process
 from pytest_icbench.driver.switch.protocol import Attachment, Needs, PortCounters, SwitchFacts, SwitchSpec
 from pytest_icbench.errors import ProvisionError, Unsupported
 from pytest_icbench.host.host_session import HostSession
+from pytest_icbench.host.resource.hugepages import memory_kib
 from pytest_icbench.model.endpoint import Endpoint, VhostUser
 from pytest_icbench.model.path import FramePath
 from pytest_icbench.model.switch_traits import Kind
@@ -81,7 +82,9 @@ class Snabb(DaemonSwitch):
     def probe(self, session: HostSession, spec_binary: Path | None) -> SwitchFacts:
         binary = self._binary(session, spec_binary)
         version = _version(session, binary)
-        default_kib = _default_hugepage_kib(session)
+        default_kib = memory_kib(session.root).get("Hugepagesize")
+        if default_kib is None:
+            raise Unsupported("this kernel has no huge pages, which snabb needs: take one with CONFIG_HUGETLBFS")
         if session.hugepage_size_kib != default_kib:
             raise Unsupported(
                 f"snabb takes huge pages of the kernel's default size ({default_kib} KiB) only:"
@@ -160,11 +163,3 @@ def _version(session: HostSession, binary: Path) -> str:
         env = {"SNABB_SHM_ROOT": directory}
         pattern = r"\A\S+ (.*)\n(?s:.*)Snabb"
         return dpdk_process.query_version(session, "snabb", binary, [binary, "--version"], pattern, env)[1]
-
-
-def _default_hugepage_kib(session: HostSession) -> int:
-    text = session.root.read("/proc/meminfo") or ""
-    for line in text.splitlines():
-        if line.startswith("Hugepagesize:"):
-            return int(line.split()[1])
-    raise Unsupported("this kernel has no huge pages, which snabb needs: take one with CONFIG_HUGETLBFS")

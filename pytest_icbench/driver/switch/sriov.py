@@ -326,7 +326,9 @@ class Sriov(Switch):
                 "vfs": self._functions,
                 "created": not existing,
                 "carrier": carrier,
-                "settings": _common_settings(taken[0]),
+                # Those that all VFs have in common.
+                "settings": {key: value for key, value in asdict(taken[0]).items() if key != "vlan"}
+                | {"mac": "of each endpoint"},
             },
         )
         if spec.port == VF:
@@ -438,11 +440,6 @@ class Sriov(Switch):
         self._functions.clear()
         if self._changes is not None:
             self._changes.undo(f"PF {self._interface}")
-
-
-def _common_settings(settings: vf.Settings) -> dict[str, object]:
-    """Returns the common settings of all VFs for results."""
-    return {key: value for key, value in asdict(settings).items() if key != "vlan"} | {"mac": "of each endpoint"}
 
 
 def _check_uplink(uplink: Uplink | None, card: str) -> None:

@@ -159,13 +159,9 @@ def read_addresses(name: str) -> list[str]:
 
 def is_up(name: str) -> bool:
     """Returns whether an interface of this process' namespace was set up."""
-    return bool(_flags(name) & _IFF_UP)
-
-
-def _flags(name: str) -> int:
     with suppress(OSError):
-        return int(Path(f"/sys/class/net/{name}/flags").read_text(encoding="ascii"), 16)
-    return 0
+        return bool(int(Path(f"/sys/class/net/{name}/flags").read_text(encoding="ascii"), 16) & _IFF_UP)
+    return False
 
 
 def _set_up(name: str, up: bool) -> None:

@@ -96,12 +96,10 @@ class HugePageHolder(Holder, Protocol):
     @property
     def hugepages(self) -> HugePages:
         """The session's huge pages."""
-        ...
 
     @property
     def hugepage_size_kib(self) -> int:
         """The size of a page in KiB."""
-        ...
 
 
 def sizes_kib(root: Root, node: int | None = None) -> list[int]:

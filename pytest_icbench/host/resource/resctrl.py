@@ -35,7 +35,8 @@ def explain_missing_resctrl(root: Root) -> str | None:
 
 def explain_refused_ways(root: Root, ways: Sequence[int]) -> str | None:
     """Returns why the L3 cache cannot be split; None if it can. ``ways`` has the number of each part."""
-    most, least = _mask(root).bit_count(), root.read_int(f"{_INFO}/min_cbm_bits") or 1
+    mask = int(root.read(f"{_INFO}/cbm_mask") or "0", 16)
+    most, least = mask.bit_count(), root.read_int(f"{_INFO}/min_cbm_bits") or 1
     shown = "-".join(map(str, ways))
     if sum(ways) > most:
         return (
@@ -49,10 +50,6 @@ def explain_refused_ways(root: Root, ways: Sequence[int]) -> str | None:
     if len(ways) > groups:
         return f"cat:{shown} takes {len(ways)} groups of resctrl, and {groups} are free: remove others below {BASE}"
     return None
-
-
-def _mask(root: Root) -> int:
-    return int(root.read(f"{_INFO}/cbm_mask") or "0", 16)
 
 
 def make_masks(ways: Sequence[int]) -> list[int]:

@@ -148,6 +148,7 @@ class _Run:
             self.rig.end(self.servers)
         self.rig.check()
         runs = []
+        client, relayed = application.client, application.read_relayed_count
         for place, (leader, follower) in enumerate(map(path.ends, path.numbers)):
             figures = self._parsed(texts[leader], operations)
             own = _difference(reported[follower], counted[follower])
@@ -155,7 +156,7 @@ class _Run:
                 pair=path.pair(leader),
                 unit=application.unit,
                 client=figures,
-                server_operations=self._relayed(texts[leader]) if own is None else own,
+                server_operations=self._read(client, relayed, texts[leader]) if own is None else own,
                 client_cpu_ns=clients[leader].cpu_ns if figures.cpu_ns is None else figures.cpu_ns,
                 server_cpu_ns=_cpu(servers[follower], done[follower]),
                 proofs=proofs[place],
@@ -286,9 +287,6 @@ class _Run:
         if not (figures.operations > 0 and figures.seconds > 0):
             raise ProofFailed(f"{application.describe_program(application.client)} had no answer at all")
         return figures
-
-    def _relayed(self, output: str) -> float | None:
-        return self._read(self.application.client, self.application.read_relayed_count, output)
 
 
 def _plan(starts: Mapping[int, ProcessSpec], listens: str | None = None) -> LaunchPlan:

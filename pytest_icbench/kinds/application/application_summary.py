@@ -25,7 +25,7 @@ def application_figures(launches: Sequence[Launch]) -> Application:
     return Application(
         operations_per_second=rate,
         operations=sum(run.operations for run in runs) if runs else None,
-        goodput_gbps=kept(rate, 1e-3) if any(_is_stream(run) for run in runs) else None,
+        goodput_gbps=kept(rate, 1e-3) if any(one.unit == "megabits" for run in runs for one in run.runs) else None,
         fairness=_fairness(runs),
         response_mean_ns=_estimate(launches, "response_mean_ns"),
         response_p50_ns=_estimate(launches, "response_p50_ns"),
@@ -70,10 +70,6 @@ def _busy(runs: Sequence[ApplicationLaunch], side: str) -> float | None:
         if known and run.seconds > 0:
             shares.append(max(known) / 1e9 / run.seconds)
     return median(shares) if shares else None
-
-
-def _is_stream(run: ApplicationLaunch) -> bool:
-    return any(one.unit == "megabits" for one in run.runs)
 
 
 def _fairness(runs: Sequence[ApplicationLaunch]) -> float | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +39,7 @@ from pytest_icbench.display.chart import (
 from pytest_icbench.display.points import LENGTH, SIZE, best_text, dot_plot, finding, row, scaled
 from pytest_icbench.model.figures import MAXIMA, PERCENTILES, Latency
 from pytest_icbench.model.measurement import Result
-from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, merge
+from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Histogram, merge
 
 #: The median and the tail against packet size: the median is what verdicts compare.
 _MEDIAN = Column("rtt", "median RTT, µs")
@@ -362,19 +363,21 @@ def curve_of(result: Result) -> list[tuple[float, float]]:
     if merged is None or not merged.count:
         return []
     requests = merged.count + merged.lost
-    points = []
-    step = 0
-    targets: list[float] = []
-    while (target := 10 ** (step / PER_DECADE)) <= requests / SAMPLES_BEYOND:
-        targets.append(target)
-        step += 1
-    seen, place = 0, 0
+    steps = (10 ** (step / PER_DECADE) for step in itertools.count())
+    targets = list(itertools.takewhile(lambda target: target <= requests / SAMPLES_BEYOND, steps))
+    answered = _answered(merged, [requests * (1 - 1 / target) for target in targets])
+    return [(round(target, 4), time_ns) for target, time_ns in zip(targets, answered, strict=False)]
+
+
+def _answered(merged: Histogram, numbers: Sequence[float]) -> list[float]:
+    """Returns the times (ns) within which these numbers of requests, in order, were answered, as far as they were."""
+    reached: list[float] = []
+    seen = 0
     for value, count in merged.counts:
         seen += count
-        while place < len(targets) and seen >= requests * (1 - 1 / targets[place]):
-            points.append((round(targets[place], 4), float(min(value, merged.maximum or value))))
-            place += 1
-    return points
+        while len(reached) < len(numbers) and seen >= numbers[len(reached)]:
+            reached.append(float(min(value, merged.maximum or value)))
+    return reached
 
 
 def _curve_rows(result: Result) -> list[tuple[Any, ...]]:
@@ -485,15 +488,8 @@ def _cdf_rows(result: Result) -> list[tuple[Any, ...]]:
     if merged is None or not merged.count:
         return []
     head, requests = (result.case, path_of(result)), merged.count + merged.lost
-    rows, seen = [], 0
-    shares = iter(_SHARES)
-    share = next(shares, None)
-    for value, count in merged.counts:
-        seen += count
-        while share is not None and seen >= requests * share / 100:
-            rows.append((*head, float(f"{min(value, merged.maximum or value) / 1e3:.5g}"), share))
-            share = next(shares, None)
-    return rows
+    answered = _answered(merged, [requests * share / 100 for share in _SHARES])
+    return [(*head, float(f"{ns / 1e3:.5g}"), share) for ns, share in zip(answered, _SHARES, strict=False)]
 
 
 def _cdf_text(rows: Sequence[tuple[Any, ...]]) -> str:

@@ -22,7 +22,7 @@ from pytest_icbench.display.case_names import (
 from pytest_icbench.display.frame_rates import CPU_LEGEND
 from pytest_icbench.display.points import scaled
 from pytest_icbench.display.table import Column, In
-from pytest_icbench.kinds.kind import Charts, Further, Kind, Ranked
+from pytest_icbench.kinds.kind import Charts, Kind, Ranked
 from pytest_icbench.kinds.latency import latency_charts as charts
 from pytest_icbench.model.figures import PERCENTILES, Latency, time_field
 from pytest_icbench.model.measurement import Measurement, Result
@@ -71,16 +71,6 @@ def unanswered(result: Measurement) -> str:
     return "; ".join(part for part in (text, missing, few) if part)
 
 
-def first_round_trips(result: Result) -> dict[str, Estimate | None]:
-    """Returns the percentiles of round trips of frames that were first in their burst (ns)."""
-    return times(result, "rtt_first")
-
-
-def variation(result: Result) -> dict[str, Estimate | None]:
-    """Returns the percentiles of the delay variation (ns)."""
-    return times(result, "pdv")
-
-
 def floor(result: Result) -> dict[str, float | None]:
     """Returns the percentiles of the reference link's round trips (ns)."""
     return {name: result.value(time_field("floor", name)) for name in PERCENTILES}
@@ -89,12 +79,12 @@ def floor(result: Result) -> dict[str, float | None]:
 def facts(result: Result) -> list[tuple[str, str]]:
     """Returns names and texts of the facts that only latency has."""
     trips = result.round_trips
-    first, of_first = first_round_trips(result), trips.rtt_first_samples
+    first, of_first = times(result, "rtt_first", "p50", "p99"), trips.rtt_first_samples
     of_rfc, of_reference = "round-trip time less the least (RFC 5481)", "of the reference link, with no switch between"
     return [
         ("round trips", describe_times(result, round_trips(result), trips.rtt_max_ns, trips.rtt_samples)),
         ("first of a burst", describe_times(result, first, None, of_first)),
-        ("delay variation", describe_times(result, variation(result), trips.pdv_max_ns, 0, of_rfc)),
+        ("delay variation", describe_times(result, times(result, "pdv"), trips.pdv_max_ns, 0, of_rfc)),
         ("floor", describe_times(result, floor(result), None, trips.floor_samples, of_reference)),
         ("requests", unanswered(result)),
     ]
@@ -142,13 +132,6 @@ LATENCY = Kind(
     value=value,
     shown=In.LATENCY,
     titles={"latency": "{kind}"},
-    further=(
-        Further(
-            "delay variation (RFC 5481)",
-            lambda result: number(result, result.round_trips.pdv_p50_ns) is not None,
-            In.VARIATION,
-        ),
-    ),
     short="{:.1f}".format,
     legend=(CPU_LEGEND,),
     mark=mark,

@@ -155,14 +155,10 @@ def _search(goal: Goal, least_pps: float, greatest_pps: float, run: TrialRunner)
     search = MultipleLossRatioSearch(config=config)
     reached = True
     try:
-        search.search(measurer=Measurer(), debug=_ignore)
+        search.search(measurer=Measurer(), debug=lambda _text: None)
     except OutOfTime:
         reached = False
     return _bounds(search, search_goal, reached)
-
-
-def _ignore(_text: str) -> None:
-    """Discards the library's own log."""
 
 
 def _bounds(search: MultipleLossRatioSearch, search_goal: Any, reached: bool) -> Bounds:

@@ -402,8 +402,8 @@ class SearchStrategy(Strategy):
     # -- trials
 
     def _trial(self, duration_s: float, load_pps: float) -> Tried:
-        trial_s = self._warmup_s + duration_s + self._overhead
-        if self._elapsed() + trial_s > self.settings.search_limit_s:
+        overhead_s = self.ran[-1].launch.overhead_s if self.ran else TYPICAL_OVERHEAD_S
+        if self._elapsed() + self._warmup_s + duration_s + overhead_s > self.settings.search_limit_s:
             raise OutOfTime
         self._tell_detail(self._trial_detail(load_pps))
         trial = self._run(self.rig, self.case, "case", load_pps, duration_s).trial
@@ -413,10 +413,6 @@ class SearchStrategy(Strategy):
     @property
     def _warmup_s(self) -> float:
         return max(self.settings.warmup_s, FIXED_WARMUP_S) if self.settings.settles else self.settings.warmup_s
-
-    @property
-    def _overhead(self) -> float:
-        return self.ran[-1].launch.overhead_s if self.ran else TYPICAL_OVERHEAD_S
 
     def _trial_detail(self, load_pps: float) -> str:
         """Returns ``trial 7 at 3.21 Mpps, bounds 3.1..3.4``: the greatest good and the least bad load so far."""

@@ -18,12 +18,6 @@ def _ms(time_ns: float | None) -> str:
     return "" if time_ns is None else short(time_ns / 1e6)
 
 
-def just_in_time(result: Result) -> bool:
-    """Whether the containers of a result are created on demand."""
-    crowd = result.point.load.crowd
-    return crowd is not None and crowd.every_ms is not None
-
-
 def each(result: Result) -> str:
     """Returns the median time to create a container in ms."""
     return _ms(number(result, result.startup_ns))
@@ -104,7 +98,8 @@ TITLES = {
 
 def table_of(result: Result) -> str:
     """Returns the key of a result's table in ``TITLES``."""
-    return "just in time" if just_in_time(result) else "startup"
+    crowd = result.point.load.crowd
+    return "startup" if crowd is None or crowd.every_ms is None else "just in time"
 
 
 COLUMNS = (

@@ -83,14 +83,6 @@ def rate_bottleneck(case: Case, launches: Sequence[Launch], around: Environment)
     return bottleneck_of(case, load_indicators(case, launches, around), around, maximum=maximum)
 
 
-def _rate_metric(case: Case, _around: Environment) -> str:
-    return case.rate.metric
-
-
-def _no_fault(_case: Case, _launches: Sequence[Launch]) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Summary:
     """How launches of a kind become a measurement.
@@ -104,8 +96,8 @@ class Summary:
 
     figures: Callable[[Case, LaunchLog], AnyFigures]
     bottleneck: Callable[[Case, Sequence[Launch], Environment], Bottleneck] = rate_bottleneck
-    metric: Callable[[Case, Environment], str] = _rate_metric
-    fault: Callable[[Case, Sequence[Launch]], tuple[str, str] | None] = _no_fault
+    metric: Callable[[Case, Environment], str] = lambda case, _around: case.rate.metric
+    fault: Callable[[Case, Sequence[Launch]], tuple[str, str] | None] = lambda _case, _launches: None
 
 
 def summarize(

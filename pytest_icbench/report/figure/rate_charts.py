@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_icbench.display.case_names import METRIC_NAMES, grouped, maxima, number, path_of, traffic, without_rate
 from pytest_icbench.display.chart import MEASURED, Axes, Column, Figure, interval_columns, interval_spec
-from pytest_icbench.display.points import OFFERED, SIZE, best_text, by_series, dot_plot, finding, row, scaled
+from pytest_icbench.display.points import OFFERED, SIZE, best_text, dot_plot, finding, row, scaled
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.trials import SweepPoint
 from pytest_icbench.report.figure.published import stated
@@ -177,7 +177,7 @@ def bursts_by_load(results: Sequence[Result], order: Sequence[str]) -> list[Figu
 
 def _several_loads(rows: Sequence[tuple[Any, ...]]) -> bool:
     """Whether a series has the two points or more that a line needs."""
-    return any(len({row[2] for row in series_rows}) > 1 for series_rows in by_series(rows).values())
+    return any(len({row[2] for row in of_series}) > 1 for of_series in grouped(rows, lambda row: row[1]).values())
 
 
 def one_size(results: Sequence[Result], order: Sequence[str]) -> list[Figure]:

@@ -69,18 +69,6 @@ class Section(NamedTuple):
     place: Place = "charts"
 
 
-class CaseChart(NamedTuple):
-    """A chart of a single case, which the page shows below the facts of the chosen case.
-
-    Attributes:
-        name: the ``kind`` of the chart.
-        chart: the function that makes it; its title is the heading.
-    """
-
-    name: str
-    chart: Callable[[Result], Figure | None]
-
-
 def _charts(charts: Charts) -> Section:
     return Section(charts.section, charts.heading, lambda page: charts.draw(page.results, page.order), charts.place)
 
@@ -129,8 +117,8 @@ SECTIONS = (
     Section("history", "History", lambda page: page.history),
 )
 
-#: All charts of a single case in their order.
-CASE_CHARTS = (CaseChart("path", path_chart),)
+#: All charts of a single case in their order, which the page shows below its facts. The title of each is its heading.
+CASE_CHARTS: tuple[Callable[[Result], Figure | None], ...] = (path_chart,)
 
 
 def section_charts(page: Content) -> list[tuple[Section, list[Figure]]]:
@@ -141,5 +129,4 @@ def section_charts(page: Content) -> list[tuple[Section, list[Figure]]]:
 
 def case_charts(result: Result) -> list[Figure]:
     """Returns the charts of a single case."""
-    drawn = (row.chart(result) for row in CASE_CHARTS)
-    return [chart for chart in drawn if chart is not None]
+    return [drawn for chart in CASE_CHARTS if (drawn := chart(result)) is not None]

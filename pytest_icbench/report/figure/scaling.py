@@ -25,7 +25,7 @@ from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.figure.rate_charts import PAIRS, Heading, Wording, published_rows, rate_chart
 from pytest_icbench.stats.quantiles import Estimate
 
-#: The sentences on the dotted lines in a chart's text; the second is for ``benchmark_lines``.
+#: The sentences on the dotted lines in a chart's text; the second is for lines through each function's best path.
 IDEAL = "Dotted: the ideal, if each added as much as the first."
 BENCHMARK = "Dotted: the rate of the best path through one function, times their number."
 #: The lines end at this multiple of the greatest value, since higher ones would flatten the measured values.
@@ -63,19 +63,6 @@ def single_bests(
             return None
         bests[function] = max(singles, key=lambda row: float(row[3]))
     return bests
-
-
-def benchmark_lines(
-    rows: Sequence[tuple[Any, ...]],
-    function_of: Mapping[str, str | None],
-    bests: Mapping[str, tuple[Any, ...]],
-    order: Sequence[str],
-    x: Column,
-    y: Column,
-) -> dict[str, Any]:
-    """Returns a layer of one dotted line for each function: what its best path carries, times the number."""
-    most = {function: max(row[2] for row in rows if function_of.get(row[0]) == function) for function in bests}
-    return _lines([(best, most[function]) for function, best in bests.items()], rows, order, x, y)
 
 
 def benchmark_growth(
@@ -137,26 +124,12 @@ def link_gbps(result: Result) -> float | None:
     return None if pps is None else pps * gbps_per_pps(result)
 
 
-def limit_across(value: float, field: str, unit: str) -> list[dict[str, Any]]:
-    """Returns layers with a horizontal line at the limit, and its name."""
-    y = {"field": field, "type": "quantitative"}
-    data = {"values": [{field: value, "text": f"the link's limit, {short(value)} {unit}"}]}
-    return [
-        {"data": data, "mark": {"type": "rule", "color": theme.INK, "strokeDash": [6, 3]}, "encoding": {"y": y}},
-        {
-            "data": data,
-            "mark": {"type": "text", "align": "left", "dx": 6, "dy": -8, "color": theme.INK},
-            "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "text"}},
-        },
-    ]
-
-
-def limit_by_size(results: Iterable[Result], fields: tuple[str, str], *, bits: bool) -> list[dict[str, Any]]:
+def limit_by_size(results: Iterable[Result], rate: str, *, bits: bool) -> list[dict[str, Any]]:
     """Returns a layer with the limit over packet sizes; none if it is unknown.
 
     Args:
-        fields: the names of the size and of the rate in the chart's data.
-        bits: whether the rate is in Gbit/s, and not in Mpps.
+        rate: its name in the chart's data.
+        bits: whether it is in Gbit/s, and not in Mpps.
     """
     limits: dict[float, float] = {}
     for result in results:
@@ -166,9 +139,8 @@ def limit_by_size(results: Iterable[Result], fields: tuple[str, str], *, bits: b
             limits[result.point.traffic.mean_bytes] = gbps if bits else pps / 1e6
     if not limits:
         return []
-    size, rate = fields
-    points = [{size: bytes_, rate: limit} for bytes_, limit in sorted(limits.items())]
-    at = {"x": {"field": size, "type": "quantitative"}, "y": {"field": rate, "type": "quantitative"}}
+    points = [{SIZE.name: bytes_, rate: limit} for bytes_, limit in sorted(limits.items())]
+    at = {"x": {"field": SIZE.name, "type": "quantitative"}, "y": {"field": rate, "type": "quantitative"}}
     name = {"type": "text", "text": "the link's limit", "align": "right", "dy": -8, "color": theme.INK}
     return [
         {
@@ -236,30 +208,19 @@ class _Rates:
     detail: Callable[[Sequence[Result], Sequence[_Row]], str] = lambda *_: ""
 
 
-def without_cores(result: Result) -> str:
-    """Returns the path's name without its number of worker cores."""
-    return path_of(replace(result, axes={**result.axes, "switch_cores": None}))
-
-
-def _ideal(axis: _Axis) -> Callable[[Sequence[Result], Sequence[_Row], Sequence[str], Column], _Layers]:
-    return lambda _, rows, names, rate: [ideal_lines(rows, names, axis.column, rate)]
-
-
 def _functions(group: Sequence[Result]) -> dict[str, str | None]:
     """Returns the network function of each case; a case may have several results."""
     return {result.case: result.point.function for result in group}
 
 
 def _ideal_or_benchmark(group: Sequence[Result], rows: Sequence[_Row], names: Sequence[str], rate: Column) -> _Layers:
+    """Returns dotted lines: the ideal, or for each function what its best path carries, times the number."""
     functions = _functions(group)
     bests = single_bests(rows, functions)
     if bests is None:
         return [ideal_lines(rows, names, PAIRS, rate)]
-    return [benchmark_lines(rows, functions, bests, names, PAIRS, rate)]
-
-
-def _ideal_note(group: Sequence[Result], rows: Sequence[_Row]) -> str:
-    return IDEAL if single_bests(rows, _functions(group)) is None else BENCHMARK
+    most = {function: max(row[2] for row in rows if functions.get(row[0]) == function) for function in bests}
+    return [_lines([(best, most[function]) for function, best in bests.items()], rows, names, PAIRS, rate)]
 
 
 def _pairs_growth(group: Sequence[Result], rows: Sequence[_Row]) -> str:
@@ -269,8 +230,20 @@ def _pairs_growth(group: Sequence[Result], rows: Sequence[_Row]) -> str:
 
 
 def _limit(group: Sequence[Result], _rows: Sequence[_Row], _names: Sequence[str], rate: Column) -> _Layers:
+    """Returns a horizontal line at the limit of the link, and its name; nothing if it is unknown."""
     limit = link_gbps(group[0])
-    return [] if limit is None else limit_across(limit, rate.name, "Gbit/s")
+    if limit is None:
+        return []
+    y = {"field": rate.name, "type": "quantitative"}
+    data = {"values": [{rate.name: limit, "text": f"the link's limit, {short(limit)} Gbit/s"}]}
+    return [
+        {"data": data, "mark": {"type": "rule", "color": theme.INK, "strokeDash": [6, 3]}, "encoding": {"y": y}},
+        {
+            "data": data,
+            "mark": {"type": "text", "align": "left", "dx": 6, "dy": -8, "color": theme.INK},
+            "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "text"}},
+        },
+    ]
 
 
 def _limit_text(group: Sequence[Result], _rows: Sequence[_Row]) -> str:
@@ -285,7 +258,7 @@ _BY_SIZE = (
         "{metric} in Mpps",
         _SIZES,
         published=lambda _: 1e-6,
-        layers=lambda group, _, __, rate: limit_by_size(group, (SIZE.name, rate.name), bits=False),
+        layers=lambda group, _, __, rate: limit_by_size(group, rate.name, bits=False),
     ),
     _Rates(
         "size-{}-gbps",
@@ -296,7 +269,7 @@ _BY_SIZE = (
         "Gbit/s",
         1.0,
         published=gbps_per_pps,
-        layers=lambda group, _, __, rate: limit_by_size(group, (SIZE.name, rate.name), bits=True),
+        layers=lambda group, _, __, rate: limit_by_size(group, rate.name, bits=True),
     ),
 )
 _BY_PAIRS = (
@@ -313,7 +286,7 @@ _BY_PAIRS = (
         "Total (T) against pairs",
         _NUMBERS,
         layers=_ideal_or_benchmark,
-        note=_ideal_note,
+        note=lambda group, rows: IDEAL if single_bests(rows, _functions(group)) is None else BENCHMARK,
         detail=_pairs_growth,
     ),
 )
@@ -349,8 +322,8 @@ _BY_CORES = (
         "Rate against worker cores",
         _CORES,
         wanted=lambda result: result.point.switch_cores is not None,
-        series=without_cores,
-        layers=_ideal(_CORES),
+        series=lambda result: path_of(replace(result, axes={**result.axes, "switch_cores": None})),
+        layers=lambda _, rows, names, rate: [ideal_lines(rows, names, _CORES.column, rate)],
         note=lambda _, rows: f"{growth(rows, 'core')} {IDEAL}",
     ),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.display import theme
+from pytest_icbench.display.case_names import grouped
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, Column, Figure
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.measurement import Measurement
@@ -78,11 +79,8 @@ def windows_of(measurement: Measurement) -> Windows | None:
 
 def _columns(launch: Launch) -> list[list[Window]]:
     """Returns lists of kept windows in the order of their numbers: one list holds the same window of every pair."""
-    windows_by_number: dict[int, list[Window]] = {}
-    for window in launch.windows:
-        if window.kept:
-            windows_by_number.setdefault(window.number, []).append(window)
-    return [windows_by_number[number] for number in sorted(windows_by_number)]
+    kept = grouped((window for window in launch.windows if window.kept), lambda window: window.number)
+    return [windows for _, windows in sorted(kept.items())]
 
 
 def _rate(column: Sequence[Window]) -> float:

@@ -43,11 +43,6 @@ def packed(values: Sequence[Any]) -> Packed:
     return {"runs": [part for run in runs for part in run]} if 2 * len(runs) < len(values) else list(values)
 
 
-def packed_rows(chart: Figure) -> list[Packed]:
-    """Returns the rows of a chart as its columns; without rows every column is empty."""
-    return [packed([row[place] for row in chart.rows]) for place in range(len(chart.columns))]
-
-
 def page_data(page: Page) -> str:
     """Returns JSON that is safe in a script element: it can contain neither the element's end nor a comment."""
     return json.dumps(_data(page), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
@@ -76,7 +71,7 @@ def _data(page: Page) -> dict[str, Any]:
             _case(page, place, result, charts, drawn=place in with_charts)
             for place, result in enumerate(content.results)
         ],
-        "series": _windows(page),
+        "series": [None if windows is None else _packed_windows(windows) for windows in for_page(page.windows)],
         "specs": charts.specs,
     }
 
@@ -91,10 +86,6 @@ def chart_settings(order: Sequence[str]) -> dict[str, Any]:
         "measured": MEASURED,
         "looks": dict(zip(order, looks, strict=True)),
     }
-
-
-def _windows(page: Page) -> list[Any]:
-    return [None if windows is None else _packed_windows(windows) for windows in for_page(page.windows)]
 
 
 def _packed_windows(windows: Windows) -> dict[str, Any]:
@@ -168,7 +159,8 @@ class Charts:
         place = self._places.setdefault(json.dumps(chart.spec, sort_keys=True), len(self.specs))
         if place == len(self.specs):
             self.specs.append(chart.spec)
-        return chart.to_dict() | {"spec": place, "rows": packed_rows(chart)}
+        columns = [packed([row[column] for row in chart.rows]) for column in range(len(chart.columns))]
+        return chart.to_dict() | {"spec": place, "rows": columns}
 
 
 def facts_of(result: Result, repeat: str | None = None) -> list[tuple[str, str]]:

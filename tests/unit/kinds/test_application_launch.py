@@ -80,7 +80,7 @@ class Rig(ScriptedRig):
 
     def usage(self, launch_id: str) -> dict[int, Usage]:
         cpu_ns = 500_000_000 if len(self.plans) > 2 else 100_000_000
-        return {process.index: Usage(cpu_ns, 0, 0, 0, 0) for process in self.plans[launch_id].processes}
+        return {process.index: Usage(cpu_ns, 0, 0) for process in self.plans[launch_id].processes}
 
     def busy(self) -> Busy | None:
         return Busy(busy_ns=len(self.plans) * 10_000_000)

@@ -23,7 +23,7 @@ from pytest_icbench.plugin.repeat import repeat_command
 from pytest_icbench.report import overview
 from pytest_icbench.report.figure import published, registry
 from pytest_icbench.report.figure.history_charts import history_figures
-from pytest_icbench.report.figure.registry import SECTIONS, CaseChart, Content, case_charts, section_charts
+from pytest_icbench.report.figure.registry import SECTIONS, Content, case_charts, section_charts
 from pytest_icbench.report.figure.series import MOST_POINTS, Windows, thinned, windows_of
 from pytest_icbench.report.html import page as html
 from pytest_icbench.report.html import parts
@@ -392,7 +392,7 @@ def test_a_chart_is_one_row_of_the_registry(monkeypatch: pytest.MonkeyPatch) -> 
         spec: dict[str, Any] = {"mark": "point"}
         return None if one.switch == "vpp" else Figure(f"path-{one.case}", "path", "Path", "", spec, (), ())
 
-    monkeypatch.setattr(registry, "CASE_CHARTS", (CaseChart("path", chart),))
+    monkeypatch.setattr(registry, "CASE_CHARTS", (chart,))
     page = html.Page()
     for switch in ("ovs", "vpp", "testpmd"):
         page.add("t", result(Case(switch), **at(5e6)))

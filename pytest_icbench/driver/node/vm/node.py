@@ -261,16 +261,14 @@ class VmNode(NetnsNode):
                 f"{' '.join(argv[:2])} needs files of this host, and node {self.spec.name} is a virtual machine, which"
                 " has the workload alone"
             )
-        number = next((n for n in range(qemu.CHANNELS) if n not in self._channels or self._ended(n)), None)
+        channels = self._channels
+        number = next((n for n in range(qemu.CHANNELS) if n not in channels or channels[n].poll() is not None), None)
         if number is None:
             raise ProvisionError(f"node {self.spec.name} runs {qemu.CHANNELS} processes, and no more at a time")
         cpu = list(self.spec.cpus).index(cpus[0])
         relay = [argv[0], "relay", str(self._directory / f"c{number}"), str(cpu), *guest_words(argv, cpu)]
         self._channels[number] = process = super().spawn(relay, cpus=self._emulator_cpus, log=log)
         return process
-
-    def _ended(self, number: int) -> bool:
-        return self._channels[number].poll() is not None
 
     def stop(self) -> None:
         """See ``Node.stop``."""

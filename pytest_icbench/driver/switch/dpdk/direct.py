@@ -72,7 +72,7 @@ class DirectLink(Switch):
             return [Nic(attachment.address, kernel.NODE_INTERFACE, driver)]
         endpoints: list[Endpoint] = []
         for a, b in FramePath.over(attachments).wires(attachments):
-            endpoints += _joined_to_function(spec.port, a, b) if a.between or b.between else _joined(spec.port, a, b)
+            endpoints += _joined(spec.port, a, b)
         return endpoints
 
     def facts(self) -> SwitchFacts:
@@ -85,26 +85,14 @@ class DirectLink(Switch):
 
 
 def _joined(port: str, a: Attachment, b: Attachment) -> list[Endpoint]:
-    """Returns both ends of a socket between two endpoints."""
+    """Returns both ends of a socket. A network function's port serves it; in a chain the first one does."""
     path, packed = str(socket_path(a, "d")), port == VHOST_USER_PACKED
-    if port == MEMIF:
-        return [Memif(a.address, path, role="client"), Memif(b.address, path, role="server")]
-    return [
-        VhostUser(a.address, path, serves=True, packed=packed),
-        VhostUser(b.address, path, role="back-end", packed=packed),
-    ]
-
-
-def _joined_to_function(port: str, a: Attachment, b: Attachment) -> list[Endpoint]:
-    """Returns both ends of a socket served by a network function's port; in a chain by the first one."""
-    path, packed = str(socket_path(a, "d")), port == VHOST_USER_PACKED
-    server = a if a.between else b
+    to_function = a.between or b.between
     ends: list[Endpoint] = []
-    for attachment in (a, b):
+    for attachment, back in ((a, a.between), (b, not a.between)):
         if port == MEMIF:
-            ends.append(Memif(attachment.address, path, role="server" if attachment is server else "client"))
+            ends.append(Memif(attachment.address, path, role="server" if back else "client"))
         else:
-            back = attachment is server
             role: Literal["back-end", "front-end"] = "back-end" if back else "front-end"
-            ends.append(VhostUser(attachment.address, path, role, serves=back, packed=packed))
+            ends.append(VhostUser(attachment.address, path, role, serves=back == to_function, packed=packed))
     return ends

@@ -153,9 +153,6 @@ class DaemonOptions:
     wrapper: Sequence[str] = ()
 
 
-_DEFAULTS = DaemonOptions()
-
-
 def start_daemon(
     session: HostSession,
     spec: SwitchSpec,

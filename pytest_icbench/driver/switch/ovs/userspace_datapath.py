@@ -63,11 +63,6 @@ ROUTE_BYTES = {4: 2600, 6: 2800}
 _FLOW_LIMIT = 200_000
 
 
-def port_action() -> str:
-    """Returns the action of the flow that counts a port's frames."""
-    return f"resubmit(,{_ENTRANCE})"
-
-
 def port_flows(router: Router) -> list[str]:
     """Returns the flows to each endpoint, and those that let in what is for a port's MAC address."""
     ip, field = _words(router.version)
@@ -305,7 +300,7 @@ class OpenVSwitch(DaemonSwitch):
         routed = spec.mode in ROUTER_MODES
         flows = [
             f"priority=1,in_port={attachment.index + 1},actions="
-            + (port_action() if routed else _action(attachment, attachments))
+            + (f"resubmit(,{_ENTRANCE})" if routed else _action(attachment, attachments))
             for attachment in attachments
         ]
         if spec.uplink is not None:

@@ -109,7 +109,8 @@ def join_router(client: VppClient, router: Router, interfaces: dict[int, int], m
     for index, port in router.ports.items():
         client.call("sw_interface_set_mtu", sw_if_index=interfaces[index], mtu=[mtu, 0, 0, 0])
         lines += port_commands(port, router.version, names[interfaces[index]])
-    _run(client, lines)
+    for line in lines:
+        client.command(line)
     return lines
 
 
@@ -132,11 +133,6 @@ def await_walks(client: VppClient) -> None:
                 f"vpp has not updated the routes of its ports within {_WALKS_S:.0f} s: take fewer routes"
             )
         time.sleep(0.02)
-
-
-def _run(client: VppClient, lines: Sequence[str]) -> None:
-    for line in lines:
-        client.command(line)
 
 
 def _names(client: VppClient) -> dict[int, str]:
@@ -430,12 +426,8 @@ class Vpp(DaemonSwitch):
         ``/if/tx`` counts frames for a port, the port's node those that did not fit into the ring. ``/if/drops`` also
         counts frames from the port without a destination.
         """
-        with self._naming_death():
-            return self._counted(self._live())
-
-    def _counted(self, client: vpp_client.VppClient) -> list[PortCounters]:
-        names = {item.sw_if_index: item.interface_name for item in client.call("sw_interface_dump")}
-        with client.statistics() as stats:
+        with self._naming_death(), (client := self._live()).statistics() as stats:
+            names = _names(client)
             received, given = stats["/if/rx"], stats["/if/tx"]
             counted = []
             for index, interface in self._interfaces.items():
