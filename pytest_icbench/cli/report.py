@@ -34,6 +34,7 @@ from pytest_icbench.plugin.html import HtmlHooks
 from pytest_icbench.report.answer import as_lines
 from pytest_icbench.report.budget_table import budget_table
 from pytest_icbench.report.figure.series import Windows, windows_of
+from pytest_icbench.report.headline import warnings
 from pytest_icbench.report.html.page import Page, add_history
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.tabular import flat, write_csv, write_parquet
@@ -191,9 +192,13 @@ def _leave_out_retested(recomputations: Sequence[Recomputation]) -> list[Recompu
 
 
 def _sentences(results: Sequence[Result], width: int) -> list[str]:
-    """Returns the answer, and the changes of the second of two runs against the first."""
+    """Returns the answer, the warnings, and the changes of the second of two runs against the first."""
     second = comparisons([result for result in results if result.against])
-    return [*as_lines(results), *(line for comparison in second for line in comparison_lines(comparison, width))]
+    return [
+        *as_lines(results),
+        *warnings(results),
+        *(line for comparison in second for line in comparison_lines(comparison, width)),
+    ]
 
 
 def _id(run: StoredRun, test: str, *, several: bool) -> str:

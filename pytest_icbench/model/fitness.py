@@ -114,7 +114,7 @@ class Fitness:
 
     @property
     def fit(self) -> bool:
-        """Whether comparing makes sense now."""
+        """Whether values can be compared with those of other sessions."""
         return self.quiet and not self.slow and not any(control.off for control in self.controls)
 
     @property
@@ -140,14 +140,14 @@ class Fitness:
 
     @property
     def line(self) -> str:
-        """The line for the terminal: whether comparing makes sense now, and why."""
+        """The line for the terminal: whether values can be compared with those of other sessions, and why not."""
         waited = f" after {self.waited_s:.0f} s" if self.waited_s else ""
         if self.fit:
             return f"quiet host{waited}: {self.sentence}"
         advice = "" if self.waited_s else "; --icbench-wait-quiet 10m waits for a quiet host"
         off = "" if self.quiet else "busy host" if not self.slow else "busy, slow host"
         why = off or ("slow host" if self.slow else "other host state than the baseline's")
-        return f"{why}{waited}, comparing makes little sense now: {self.sentence}{advice if not self.quiet else ''}"
+        return f"{why}{waited}, compare within this session only: {self.sentence}{advice if not self.quiet else ''}"
 
 
 def too_disturbed(result: Measurement) -> bool:

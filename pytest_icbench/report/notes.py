@@ -100,6 +100,8 @@ def _legend(results: Sequence[Result]) -> list[str]:
     metrics = {result.metric for result in results}
     lines = [text for metric, text in _METRICS.items() if metric in metrics]
     lines += [text for has, text in _LEGEND if any(map(has, results))]
+    if {"DPDK", "sockets"} <= set(map(remarks.programs, results)):
+        lines.append("DPDK, sockets: what the applications at the ends use, which alone makes much of a difference")
     spread = [text for text in dict.fromkeys(map(remarks.rounds, results)) if text]
     if spread:
         lines.append(f"interval: of launches that were spread over the session, {' or '.join(spread)}")
@@ -112,7 +114,7 @@ def _legend(results: Sequence[Result]) -> list[str]:
 def _floor(results: Sequence[Result]) -> list[str]:
     """Returns what the 99th percentiles of paths without a switch say about other paths; empty without either."""
     kinds = {item.switch in REFERENCES for item in results if microseconds(item, item.round_trips.rtt_p99_ns)}
-    return ["p99: the part that a path with no switch has, too, is due to the host"] if len(kinds) == 2 else []
+    return ["p99: is not compared, since what a path with no switch has of it is the host's"] if len(kinds) == 2 else []
 
 
 def remarks_on(results: Sequence[Result], *, brief: bool = False) -> list[str]:

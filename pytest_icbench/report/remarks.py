@@ -12,6 +12,7 @@ from typing import Any
 from pytest_icbench.display.case_names import grouped, percentiles, short
 from pytest_icbench.kinds.latency.latency_columns import floor
 from pytest_icbench.model import fitness
+from pytest_icbench.model.api_techniques import SOCKET_APIS, TAP_API
 from pytest_icbench.model.codec import encode
 from pytest_icbench.model.function_facts import FunctionWork
 from pytest_icbench.model.measurement import Measurement, Result
@@ -21,6 +22,8 @@ from pytest_icbench.model.trials import LossEvent
 from pytest_icbench.model.verdict import NOTABLE
 from pytest_icbench.wording import counted, percent, span
 
+#: Ports that only DPDK opens.
+_DPDK_PORTS = {"vhost-user", "memif", "pci"}
 #: Smallest drift that is reported, as a part of the value.
 NOTABLE_DRIFT = 0.01
 
@@ -32,6 +35,14 @@ def shares_cpus(result: Result) -> bool:
     if result.dimension == "startup":  # one container at a time
         return False
     return result.placement == "cooperative" if every is None else bool(every)
+
+
+def programs(result: Result) -> str:
+    """Returns what the endpoints are programs of, ``DPDK`` or ``sockets``; empty if that is not known."""
+    api, ports = result.point.api, set(result.treatment.get("endpoints") or ())
+    if api is None:
+        return "sockets" if ports == {"veth"} else "DPDK" if ports and ports <= _DPDK_PORTS else ""
+    return "sockets" if api in SOCKET_APIS else "DPDK" if api != TAP_API else ""
 
 
 def drift(result: Result) -> str:

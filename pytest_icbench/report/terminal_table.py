@@ -27,7 +27,7 @@ from pytest_icbench.report.columns import columns
 from pytest_icbench.report.notes import notes as all_notes
 from pytest_icbench.report.overview import REFERENCES, in_common_states, verdict_named
 from pytest_icbench.report.plain import with_plain
-from pytest_icbench.report.remarks import shares_cpus
+from pytest_icbench.report.remarks import programs, shares_cpus
 from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.report.value_changes import change_of
 from pytest_icbench.wording import counted, printable, wrapped
@@ -92,7 +92,7 @@ def _sections(results: Sequence[Result], *, verbose: bool) -> list[tuple[str, li
         kinds = grouped(group, _where)
         blocks = [_block(where, of_kind, by_path=by_path) for where, of_kind in kinds.items()]
         if verbose and (varied := _varied(group)):
-            blocks.append(_block(In.VARIATION, varied, by_path=by_path))
+            blocks.append(_block(In.VARIATION, varied, by_path=by_path)._replace(load=""))
         out.append((title, blocks))
     return out
 
@@ -168,7 +168,8 @@ def _section(title: str, blocks: Sequence[_Block], width: int, most: int, *, ver
     """Returns the lines of a table; blocks that share no row follow each other."""
     several = len({name for block in blocks for name in block.rows}) > 1
     alike = [_cells(block, (), several=several, verbose=verbose)[1] for block in blocks]
-    of_all = [text for text in alike[0] if all(text in texts for texts in alike)]
+    main = [texts for block, texts in zip(blocks, alike, strict=True) if block.where is not In.VARIATION] or alike
+    of_all = [text for text in main[0] if all(text in texts for texts in main)]
     about = [_about(block, texts, of_all) for block, texts in zip(blocks, alike, strict=True)]
     about = [*filter(None, about), *([f"all {', '.join(of_all)}"] if of_all else [])]
     lines = wrapped(f"{title}{': ' if about else ''}{'; '.join(about)}", width)
@@ -188,7 +189,7 @@ def _rows(blocks: Sequence[_Block], width: int, most: int, *, several: bool, ver
     """Returns the rows of blocks side by side; one block after the other if the width is too small for that."""
     names = list(dict.fromkeys(name for block in blocks for name in block.rows))
     cells = [column for block in blocks for column in _cells(block, names, several=several, verbose=verbose)[0]]
-    marks = [_mark(next(block.rows[name] for block in blocks if name in block.rows)) for name in names]
+    marks = _marks([next(block.rows[name] for block in blocks if name in block.rows) for name in names])
     cells += [Cells("", marks, number=False)] if len(set(marks)) > 1 else []
     cells = [column._replace(texts=column.texts[:most]) for column in cells]
     lines = grid(names[:most], cells, width)
@@ -200,7 +201,7 @@ def _rows(blocks: Sequence[_Block], width: int, most: int, *, several: bool, ver
 
 def _cells(block: _Block, names: Sequence[str], *, several: bool, verbose: bool) -> tuple[list[Cells], list[str]]:
     """Returns a block's columns, and the texts that stand in the title because they are the same in all rows."""
-    marks = {_mark(result) for result in block.rows.values()}
+    marks = set(_marks(list(block.rows.values())))
     kept, alike = [], [mark for mark in marks if mark and several and len(marks) == 1]
     for column in columns(block.where):
         if In.MORE in column.shown and not verbose:
@@ -232,10 +233,19 @@ def _alike(column: Column, text: str, *, compared: bool) -> list[str]:
     return [] if text == "-" else [named]
 
 
-def _mark(result: Result) -> str:
-    """Returns what distinguishes a row's path: no switch between, or endpoints that share CPUs."""
-    marks = ["no switch"] if result.switch in REFERENCES and _where(result) in _OF_FRAMES else []
-    return ", ".join([*marks, *(["shared CPU"] if shares_cpus(result) else [])])
+def _marks(results: Sequence[Result]) -> list[str]:
+    """Returns what distinguishes each row's path: programs of another kind, no switch, or endpoints that share CPUs."""
+    mixed = len({programs(result) for result in results} - {""}) > 1
+
+    def marks(result: Result) -> Iterator[str]:
+        if mixed and (kind := programs(result)):
+            yield kind
+        if result.switch in REFERENCES and _where(result) in _OF_FRAMES:
+            yield "no switch"
+        if shares_cpus(result):
+            yield "shared CPU"
+
+    return [", ".join(marks(result)) for result in results]
 
 
 #: Widths that keep the lines of a run aligned, by the column's name; longer texts push the rest to the right.

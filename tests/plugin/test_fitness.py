@@ -40,7 +40,7 @@ def test_a_busy_host_is_named_and_kept(inner: Runner, bench: type[FakeTestbed]) 
     result = inner.run()
     text = " ".join(line.strip() for line in result.stdout.lines)
     assert (
-        "icbench: busy host, comparing makes little sense now: other processes took 1.20 of 2 CPUs (stress-ng-cpu"
+        "icbench: busy host, compare within this session only: other processes took 1.20 of 2 CPUs (stress-ng-cpu"
         in text
     )
     assert "icbench: no steal is counted" in text
@@ -91,7 +91,7 @@ def test_a_control_link_stands_beside_the_baselines(inner: Runner, bench: type[F
     bench.behaviour = plain
     text = " ".join(line.strip() for line in result.stdout.lines)
     assert "control link direct-64B is at 61% of baseline main" in text
-    assert "other host state than the baseline's, comparing makes little sense now" in text
+    assert "other host state than the baseline's, compare within this session only" in text
     assert "control ovs-64B-b32-1vs1-Rmax" in bench.log
     assert info(inner)["fitness"]["controls"][0]["ratios"] == [0.6, 0.62, 0.61]
 

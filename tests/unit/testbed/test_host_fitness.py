@@ -34,7 +34,7 @@ def test_a_quiet_host_is_fit() -> None:
 def test_a_busy_host_says_by_whom_and_what_helps() -> None:
     assert not BUSY.fit
     assert BUSY.line == (
-        "busy host, comparing makes little sense now: other processes took 1.20 of 2 CPUs (stress-ng-cpu 0.98), 0 %"
+        "busy host, compare within this session only: other processes took 1.20 of 2 CPUs (stress-ng-cpu 0.98), 0 %"
         " was stolen,"
         " 2900 MHz; --icbench-wait-quiet 10m waits for a quiet host"
     )
@@ -71,13 +71,13 @@ def test_a_control_link_is_not_off_where_sessions_had_it_so(ratios: tuple[float,
 def test_a_control_link_that_is_off_is_named() -> None:
     found = replace(QUIET, controls=(Control("veth-64B", "main", (0.6, 0.62, 0.7)),))
     assert found.line.startswith(
-        "other host state than the baseline's, comparing makes little sense now: other processes took"
+        "other host state than the baseline's, compare within this session only: other processes took"
     )
     assert found.line.endswith("control link veth-64B is at 62% of baseline main")
 
 
 def test_a_slow_clock_is_named() -> None:
-    assert replace(QUIET, frequency_share=0.7).line.startswith("slow host, comparing makes little sense now: ")
+    assert replace(QUIET, frequency_share=0.7).line.startswith("slow host, compare within this session only: ")
     assert "2900 MHz (70% of the greatest)" in replace(QUIET, frequency_share=0.7).line
 
 
