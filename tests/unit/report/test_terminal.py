@@ -99,6 +99,16 @@ def test_what_a_path_shares_with_no_other_stands_in_its_row() -> None:
     assert not any(text.endswith("shared CPU") for text in alike[1:])
 
 
+def test_rows_say_whose_ends_use_sockets_where_others_use_dpdk() -> None:
+    ports = {"ovs": "vhost-user", "veth": "veth", "vpp": "memif"}
+    results = [line(Case(switch), treatment={"endpoints": [port]}) for switch, port in ports.items()]
+    lines = table(results)
+    for switch, kind in {"ovs": "DPDK", "veth": "sockets, no switch", "vpp": "DPDK"}.items():
+        assert next(line for line in lines if line.startswith(switch)).endswith(kind)
+    assert any(line.startswith("DPDK, sockets: ") for line in lines)
+    assert not any("DPDK" in line for line in table(results[::2]))
+
+
 def test_many_rows_are_cut_and_the_rest_is_counted() -> None:
     many = [line(Case(f"s{number}")) for number in range(300)]
     lines = table(many)
