@@ -117,7 +117,7 @@ def summary(results: Sequence[Result], skipped: Sequence[tuple[str, str]], faile
     lines += _hindrances(results)
     changes = sorted({change for result in results for change in _changes(result)})
     if changes:
-        lines += ["Changed since the baseline:", "", *_limited(changes), ""]
+        lines += [f"Unlike the {'base' if candidates(results) else 'baseline'}:", "", *_limited(changes), ""]
     lines += _folded(f"{len(skipped)} skipped", [*skip_lines(skipped, escape), ""]) if skipped else []
     return "\n".join(lines)
 
