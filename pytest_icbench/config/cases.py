@@ -54,6 +54,7 @@ class Request(Axes):
         switch: names and groups, as written; ``vpp:xconnect`` is a switch in one of its modes.
         mode: names of modes for switches that are given without one; ``default`` is the natural one, ``wires`` stands
             for all ``wire_modes``, ``routers`` for ``ip4`` and ``ip6``.
+        node: kinds of nodes, or pairs of them (``lxc+vm``); None: that of ``--icbench-node``, which ids do not show.
         remote: whether the case is over two hosts; empty: if there is a second one.
         measure: the method that the test calls besides ``throughput`` and ``latency``; None: no other.
         soak_duration: the length of the test's long run in seconds.
@@ -63,6 +64,7 @@ class Request(Axes):
 
     switch: tuple[str, ...] = ("all",)
     mode: tuple[str, ...] | None = None
+    node: tuple[str, ...] | None = None
     remote: tuple[bool, ...] = ()
     dimension: Dimension = "throughput"
     measure: Literal["search", "sweep", "soak", "back_to_back"] | None = None
@@ -79,13 +81,14 @@ _FLAGS = (*(name for name, row in _AXES.items() if row.flag), "remote")
 _PARSERS: dict[str, Callable[[str, str], Any]] = {
     **{name: row.parse for name, row in _AXES.items() if not row.flag},
     "mode": parse_words,
+    "node": parse_words,
     "dimension": values.one_of("throughput", "latency"),
     "measure": values.one_of("search", "sweep", "soak", "back_to_back"),
     "soak_duration": SOAK_LENGTHS,
     "comparisons": values.count(1, MAX_COMPARISONS, "comparisons"),
 }
 #: Arguments for which None is the same as leaving them out.
-_NONE = {"mode", "measure", "soak_duration", *(name for name, row in _AXES.items() if row.marker == "None")}
+_NONE = {"mode", "node", "measure", "soak_duration", *(name for name, row in _AXES.items() if row.marker == "None")}
 ARGUMENTS = tuple(dict.fromkeys((*_PARSERS, *_FLAGS, *NAMES)))
 
 
@@ -363,12 +366,12 @@ class _Expansion:
             yield from self._versions(case, cls)
 
     def _versions(self, case: Case, cls: type[SwitchTraits]) -> Iterator[Case]:
-        """Yields a case in each rx mode, or those of the candidates, with which the base is measured side by side."""
-        for asked in self.axes.rx_mode or (None,):
+        """Yields a case in each rx mode between nodes of each kind, or those of the candidates in its place."""
+        for asked, node in product(self.axes.rx_mode or (None,), self.request.node or (None,)):
             natural = asked is None or asked == next(iter(cls.rx_modes(case.resolved_port(cls))), POLLING)
-            base = replace(case, rx_mode=None if natural else asked)
-            candidates_of = [replace(base, candidate=one.name) for one in self.options.candidate if one.concerns(base)]
-            yield from candidates_of or [base]
+            base = replace(case, rx_mode=None if natural else asked, node=node)
+            kind, known = self.options.node_of(base), self.options.candidate
+            yield from [replace(base, candidate=one.name) for one in known if one.concerns(base, kind)] or [base]
 
 
 def set_active(case: Case, active: int | None, where: str) -> Case:

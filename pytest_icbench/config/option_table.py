@@ -56,6 +56,7 @@ from pytest_icbench.wording import alternatives
 if TYPE_CHECKING:  # every pytest run loads this module, and few have such files: ``options`` reads them
     from pytest_icbench.config.topology import Topology
     from pytest_icbench.model.candidate import Candidate
+    from pytest_icbench.model.case import Case
     from pytest_icbench.model.text_files import TomlFile
 
 
@@ -467,6 +468,11 @@ class Options(Axes):
         """The settings that the user gave, by their names in ``Settings``."""
         given = {row.setting: getattr(self, row.field) for row in rows(Options) if row.setting}
         return {name: value for name, value in given.items() if value is not None}
+
+    def node_of(self, case: Case) -> str:
+        """Returns the kind of a case's nodes: its candidate's, else its own, else the session's."""
+        candidates = (one.value for one in self.candidate if one.kind == "node" and one.name == case.candidate)
+        return next(candidates, case.node or self.node)
 
 
 TABLE = tuple(row for row in rows(Options) if not row.ini_only)

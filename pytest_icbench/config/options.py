@@ -142,12 +142,14 @@ def check_candidates(options: Options, cases: _Cases) -> None:
     """Raises UsageError for a candidate that no selected case is compared with: the run would decide nothing on it."""
     switches = dict.fromkeys(case.switch for case in cases)
     for candidate in options.candidate:
-        if not cases or any(map(candidate.concerns, cases)):
+        if not cases or any(candidate.concerns(case, options.node_of(case.base)) for case in cases):
             continue
         remedy = f"is of {candidate.target} (they are of {', '.join(switches)}): select one (--icbench-switch"
         remedy += f" {candidate.target})"
         if candidate.everywhere:
             remedy = "sends frames of the workload: select one that does"
+        if candidate.kind == "node":
+            remedy = f"has nodes of another kind than {candidate.value}: give another kind"
         if candidate.component is not None:
             remedy = "has a network function: give --icbench-function"
         raise UsageError(f"--icbench-candidate: no selected case {remedy}, or leave {candidate.key} out")

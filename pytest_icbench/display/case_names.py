@@ -188,7 +188,8 @@ def rate_text(rate: object) -> str:
 def path_of(result: Result) -> str:
     """Returns the part of a case's id before the traffic: switch, port, mode, candidate, cores, function, API.
 
-    For created containers it is their kind. The run and other distinguishing facts follow in brackets.
+    For created containers it is their kind. The kind of nodes that a case names follows, then in brackets the run and
+    other distinguishing facts.
     """
     point = result.point
     parts = [point.load.path(result.switch)]
@@ -209,7 +210,7 @@ def path_of(result: Result) -> str:
     parts += [point.isolation] if point.isolation is not None else []
     if point.api:
         parts.append(point.api)
-    parts += point.call_parts
+    parts += [*point.call_parts, *([point.node] if point.node is not None else [])]
     of = ", ".join(filter(None, (result.run, result.apart)))
     return printable("-".join(parts) + (f" ({of})" if of else ""))
 

@@ -131,12 +131,14 @@ class Candidate:
         pairs = (word.partition("=") for word in self.value.split(","))
         return {name.strip(): value.strip() for name, _, value in pairs}
 
-    def concerns(self, case: Case) -> bool:
-        """Whether a case has what it replaces."""
+    def concerns(self, case: Case, node: str) -> bool:
+        """Whether a case has what it replaces. ``node``: the kind of the case's nodes."""
         if not self.everywhere:
             return self.target == case.switch
         if self.component is not None:
             return case.function is not None
+        if self.kind == "node":
+            return self.value != node
         return self.kind != "api" or case.load.USES_API
 
 
@@ -154,7 +156,6 @@ class Replaced:
         configs: configurations by switch, and by ``function:COMPONENT``.
         env: variables of the switch's environment.
         sysctl: kernel options by name, which hold while the rig runs.
-        node: kind of the nodes.
         image: root directory of the nodes' programs and libraries.
     """
 
@@ -162,7 +163,6 @@ class Replaced:
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     sysctl: Mapping[str, str] = field(default_factory=dict)
-    node: str | None = None
     image: Path | None = None
 
 

@@ -37,7 +37,7 @@ MODE_KEY, CANDIDATE_KEY = "mode", "candidate"
 _KEYS = {"mode": MODE_KEY, "candidate": CANDIDATE_KEY}
 _NAMES = {key: name for name, key in _KEYS.items()}
 #: Axes without a key where they are None.
-_RARE = ("wait", "rx_mode", "function", "cpu_share", "cpu_quota", "noisy_neighbour", "isolation")
+_RARE = ("wait", "rx_mode", "function", "cpu_share", "cpu_quota", "noisy_neighbour", "isolation", "node")
 
 
 class Choices(Protocol):
@@ -76,6 +76,7 @@ class Case:
         noisy_neighbour: load on CPUs of its own beside every other launch (``stream:2``, see
             ``model.noisy_neighbour``), or None.
         isolation: how it is kept apart: ``l3``, or ways of the L3 cache (``cat:11.1``); None: it is not.
+        node: the kind of its nodes, or of those of sides a and b (``lxc+vm``); None: the session's.
     """
 
     switch: str
@@ -98,6 +99,7 @@ class Case:
     cpu_quota: str | None = None
     noisy_neighbour: str | None = None
     isolation: str | None = None
+    node: str | None = None
 
     @property
     def frames(self) -> Frames:
@@ -131,7 +133,8 @@ class Case:
         a noisy neighbour; ``-api`` by ``-blocking``, ``-interrupt`` or ``-adaptive``, and ``-touch``.
         Of an application it is ``switch[+port][:mode][:candidate][-cN]-app:redis-1vs1-Rmax[-remote]``, of containers
         that are created ``veth-birth:netns:1000-1vs1-Rmax``.
-        A case on two hosts has ``-remote`` at its end. It consists of ``\\w : + - .`` alone.
+        At its end are the kind of nodes (``-vm``), if the case names one, and ``-remote`` for two hosts. It consists of
+        ``\\w : + - .`` alone.
         """
         port = "" if self.port is None else f"+{self.port}"
         parts = [f"{self.switch}{port}" + ("" if self.mode_label is None else f":{self.mode_label}")]
@@ -148,7 +151,7 @@ class Case:
         ):
             parts += [f"{prefix}{value}"] if value is not None else []
         parts += [*self.call_parts, *self.load.parts, f"{self.pairs}vs{self.pairs}", f"R{self.rate}"]
-        return "-".join([*parts, "remote"] if self.remote else parts)
+        return "-".join(filter(None, (*parts, self.node, "remote" if self.remote else None)))
 
     @property
     def call_parts(self) -> list[str]:
@@ -297,7 +300,7 @@ class Case:
     def rig_key(self) -> tuple[object, ...]:
         """A key that cases share if they run on the same rig, without anything being built anew."""
         return (
-            *(self.remote, self.switch, self.mode or "", self.candidate or "", self.port or ""),
+            *(self.remote, self.node or "", self.switch, self.mode or "", self.candidate or "", self.port or ""),
             *(self.switch_cores or 0, self.rx_mode or "", self.function or "", self.chain),
             *(self.new_flows, self.denies_flows, self.cpu_share or "", self.cpu_quota or "", self.pairs),
             *(self.traffic.jumbo, self.traffic.queues, self.traffic.routes or 0),
@@ -394,6 +397,7 @@ class _Axes:
     cpu_quota: str | None
     noisy_neighbour: str | None
     isolation: str | None
+    node: str | None
 
 
 #: Keys of a case's axes in files.
@@ -401,7 +405,7 @@ AXES = frozenset({*(field.name for field in fields(_Axes)), "rate"})
 
 #: The end of a benchmark's node id. A controller knows nothing else of its workers' items.
 CASE_ID = re.compile(
-    rf"(?P<head>[\w:+.-]+)-(?:(?P<traffic>{LABEL})-b\d+|(?:app|birth):[\w:.]+)-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<remote>-remote)?\]$"
+    rf"(?P<head>[\w:+.-]+)-(?:(?P<traffic>{LABEL})-b\d+|(?:app|birth):[\w:.]+)-(?P<pairs>\d+)vs\d+-R[\w.:%*]+?(?P<place>-[\w:+.-]+)?\]$"
 )
 _API, _WAIT = "|".join(sorted(APIS, key=len, reverse=True)), "|".join(WAITS)
 _FLAGS = re.compile(rf"(?:-(?P<api>{_API}))?(?:-blocking)?(?:-(?:{_WAIT}))?(?:-touch)?$")
@@ -429,6 +433,6 @@ def rig_group(nodeid: str) -> tuple[object, ...] | None:
         match["traffic"] is not None and (traffic := Traffic.from_label(match["traffic"])).jumbo,
         match["traffic"] is not None and traffic.queues,
         match["traffic"] is not None and (traffic.routes, traffic.routes is not None and traffic.both),
-        match["remote"] is not None,
+        match["place"],
         flags["api"] in NETDEV_APIS,
     )

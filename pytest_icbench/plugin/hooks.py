@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _AXES = ", ".join(f"{row.argument}={row.marker}" for row in TABLE if row.marker)
 _MARKER = (
-    f"icbench({_AXES}, mode=None, remote=None, dimension='throughput', measure=None,"
+    f"icbench({_AXES}, mode=None, node=None, remote=None, dimension='throughput', measure=None,"
     " soak_duration=None, comparisons=1, **settings): a benchmark; it runs once for each case, which is a combination"
     " of the axes."
     f" Settings: {', '.join(SETTINGS)}."

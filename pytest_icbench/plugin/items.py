@@ -159,6 +159,8 @@ def parametrize(metafunc: pytest.Metafunc, options: Options) -> list[Case]:
     where = _where(metafunc.definition)
     try:
         request, options = with_applications(metafunc.config, parse_marker(marker.args, marker.kwargs, where), options)
+        for kind in request.node or ():
+            bring_nodes(metafunc.config, kind, f"{where}: icbench marker: node")
         cases = expand(request, options, catalogue(metafunc.config), where)
     except UsageError as error:
         raise pytest.Collector.CollectError(str(error)) from None

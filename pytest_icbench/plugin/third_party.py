@@ -113,8 +113,8 @@ def _are_texts(value: Any) -> bool:
 # -- nodes
 
 
-def bring_nodes(config: pytest.Config, kind: str) -> None:
-    """Registers the kinds of nodes of the hook ``pytest_icbench_nodes``. ``kind``: the kind that the session uses.
+def bring_nodes(config: pytest.Config, kind: str, where: str = "--icbench-node") -> None:
+    """Registers the kinds of nodes of the hook ``pytest_icbench_nodes``. ``kind``: one that ``where`` asks for.
 
     Raises UsageError: the hook returns no classes with distinct names, or ``kind`` is unknown.
     """
@@ -124,7 +124,7 @@ def bring_nodes(config: pytest.Config, kind: str) -> None:
     from pytest_icbench.driver.node import registry
 
     registry.bring(brought)
-    registry.node_sides(kind)
+    registry.node_sides(kind, where)
 
 
 def check_startups(cases: Iterable[Case]) -> None:

@@ -47,6 +47,7 @@ _AXES = (
     "wait",
     "check_payload",
     "remote",
+    "node",
     CANDIDATE_KEY,
 )
 #: Types of values that fit a cell; nested parts of a result are in ``results.jsonl`` only.

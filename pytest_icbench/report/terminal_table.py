@@ -132,7 +132,8 @@ def _block(where: In, group: Sequence[Result], *, by_path: bool) -> _Block:
         of = ", ".join(filter(None, (result.run, result.apart)))
         name = (result.point.load.row or label(result.case, end)) + (f" ({of})" if of else "")
         if of_frames:
-            parts = dict(zip(_LOAD, result.case.removesuffix("-remote").rsplit("-", len(_LOAD))[1:], strict=False))
+            case = result.case.removesuffix("-remote").removesuffix(f"-{result.point.node}")
+            parts = dict(zip(_LOAD, case.rsplit("-", len(_LOAD))[1:], strict=False))
             first = result.point.traffic.label if by_path else path_of(result)
             name = "-".join([first, *(parts.get(part, "") for part in kept)])
         name = printable(name)

@@ -54,8 +54,7 @@ class Candidates:
         for candidate in options.candidate:
             where = f"--icbench-candidate: {candidate.key}"
             check_options(root or Root(), candidate.options, where)
-            if candidate.kind in ("node", "image"):
-                _check_node(candidate, options.node, where)
+            check_image(candidate, options.node, where)
             self._take_workload(candidate, where)
         for switch in catalogue:
             for candidate in select_for_switch(options.candidate, switch):
@@ -112,9 +111,8 @@ class Candidates:
             key = function_key(name) if candidate.component else name
             return Replaced(configs={key: self._configs[candidate.key].values})
         env = {"LD_LIBRARY_PATH": candidate.value} if candidate.kind == "lib" else {}
-        node = candidate.value if candidate.kind == "node" else None
         image = candidate.path if candidate.kind == "image" else None
-        return Replaced(env=env, sysctl=candidate.options, node=node, image=image)
+        return Replaced(env=env, sysctl=candidate.options, image=image)
 
     def workload(self, case: Case) -> Path | None:
         """Returns the workload of a case's candidate, None if it has the installed one."""
@@ -151,20 +149,16 @@ def _of_old(old: OldVersion, switch: str) -> Replaced:
     )
 
 
-def _check_node(candidate: Candidate, node: str, where: str) -> None:
-    """Raises UsageError for the kind of nodes that the run has anyway, and for an image where the kind takes none."""
-    if candidate.kind == "node" and candidate.value == node:
-        raise UsageError(f"{where}: --icbench-node is {node}, so nothing would differ; give another kind")
-    if candidate.kind == "image" and not all(getattr(cls, "takes_image", False) for cls in node_sides(node).values()):
+def check_image(candidate: Candidate, node: str, where: str) -> None:
+    """Raises UsageError for an image that nodes of a kind do not take, or that lacks a directory."""
+    if candidate.kind != "image":
+        return
+    if not all(getattr(cls, "takes_image", False) for cls in node_sides(node).values()):
         able = [cls.kind for cls in node_kinds() if getattr(cls, "takes_image", False)]
         raise UsageError(f"{where}: nodes of kind {node} take no image: give --icbench-node {alternatives(able)}")
     with suppress(WorkloadError):  # without a workload nothing can run
         program = workload_path().parent
-        if (
-            candidate.kind == "image"
-            and program.is_relative_to("/usr")
-            and not (candidate.path / program.relative_to("/")).is_dir()
-        ):
+        if program.is_relative_to("/usr") and not (candidate.path / program.relative_to("/")).is_dir():
             raise UsageError(f"{where}: the image has no directory {program}, where the workload is mounted: make it")
 
 

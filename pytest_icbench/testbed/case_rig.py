@@ -102,7 +102,7 @@ class Rig(MeasuredRig):
             name=f"r{next(_numbers) % 1000}",
             case=self.case,
             placement=self.placement,
-            node=replaced.node or self._node,
+            node=self._node,
             endpoint_specs=tuple(self.endpoint_specs),
             env=replaced.env,
             sysctl=replaced.sysctl,

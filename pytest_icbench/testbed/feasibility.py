@@ -17,7 +17,7 @@ from pytest_icbench.config.topology import Topology as UserTopology
 from pytest_icbench.config.topology import explain_missing_topology
 from pytest_icbench.driver.function.protocol import Function
 from pytest_icbench.driver.function.registry import component_behind
-from pytest_icbench.driver.guard import make_function, make_switch, probe_node, switch_needs
+from pytest_icbench.driver.guard import make_function, make_switch, switch_needs
 from pytest_icbench.driver.switch.attach import resolve_endpoints
 from pytest_icbench.driver.switch.protocol import Switch, SwitchFacts
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
@@ -32,7 +32,7 @@ from pytest_icbench.model.load import Application, Startup
 from pytest_icbench.model.noisy_neighbour import L3
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.traffic import FCS_BYTES, STAMP_BYTES
-from pytest_icbench.testbed.candidate_catalogue import Candidates
+from pytest_icbench.testbed.candidate_catalogue import Candidates, check_image
 from pytest_icbench.testbed.cpu_placement import add_noisy_neighbour, join_placements, plan, plan_given, resolve_auto
 from pytest_icbench.testbed.memory_budget import FreeMemory, MemoryDemand
 from pytest_icbench.testbed.noisy_neighbour_load import (
@@ -234,14 +234,17 @@ class Feasibility:
 
     def _find_placement(self, case: Case) -> Placement:
         self._check_once(self._check_host, case)
-        _refuse(explain_machine_misfit(case, self.catalogue[case.switch], self._node(case)))
+        nodes = dict.fromkeys(map(self.options.node_of, (case, case.base)))
+        for node in nodes:
+            _refuse(explain_machine_misfit(case, self.catalogue[case.switch], node))
         if case.candidate is not None:
             self._check_candidates(case)
         self._probe(case)
         if case.switch == ATTACH and self._user_topology is not None:
             _refuse(explain_unattachable(case, self.catalogue[ATTACH], self._user_topology, self._hosts.session))
         if (check := self._load_checks.get(type(case.load))) is not None:
-            check(case.load.label or "")
+            for node in nodes:
+                check(case.load.label or "", node)
         self._check_once(self._check_pairs, case.switch, case.path.wires_count)
         placement = self._place(case, self._resolve_policy([case]) if self._by_case else self.policy)
         _refuse(self._explain_no_rate(case, placement))
@@ -251,11 +254,11 @@ class Feasibility:
         return placement
 
     @property
-    def _load_checks(self) -> Mapping[type, Callable[[str], None]]:
+    def _load_checks(self) -> Mapping[type, Callable[[str, str], None]]:
         """Checks of the loads that have further requirements on this host, by the load's type."""
         return {
-            Application: lambda label: self._check_once(probe_application, label, self.options.node),
-            Startup: lambda label: _refuse(explain_missing_kind(label, self._hosts.session)),
+            Application: lambda label, node: self._check_once(probe_application, label, node),
+            Startup: lambda label, _: _refuse(explain_missing_kind(label, self._hosts.session)),
         }
 
     def _memory(self, case: Case, placement: Placement) -> MemoryDemand:
@@ -301,11 +304,6 @@ class Feasibility:
             self._reasons[key] = find_refusal(partial(check, *arguments))
         _refuse(self._reasons[key])
 
-    def _node(self, case: Case) -> str:
-        """Returns the kind of a case's nodes."""
-        candidate = None if self._candidates is None or case.candidate is None else self._candidates.find(case)
-        return candidate.value if candidate is not None and candidate.kind == "node" else self.options.node
-
     def _check_host(self, case: Case) -> None:
         """Raises Unsupported if no host can run a case."""
         if case not in self._unsupported:
@@ -322,17 +320,15 @@ class Feasibility:
             raise Unsupported(
                 "versions side by side would need one NIC twice: leave out --icbench-candidate over two hosts"
             )
+        candidate = None if self._candidates is None else self._candidates.find(case)
         try:
             check_comparable(case)
+            if candidate is not None:
+                check_image(candidate, self.options.node_of(case), candidate.key)
         except UsageError as error:
             raise Unsupported(str(error)) from None
         self._probe(case.base)
-        candidate = None if self._candidates is None else self._candidates.find(case)
-        if candidate is None:
-            return
-        if candidate.kind == "node" and os.geteuid() == 0:  # else it is a plan, for a run with root
-            _refuse(find_refusal(lambda: probe_node(candidate.value, self._hosts.session)))
-        if candidate.component is not None:
+        if candidate is not None and candidate.component is not None:
             made_by = {self._component(case, function).name for function in case.functions}
             if candidate.component not in made_by:
                 raise Unsupported(f"its function is made by {' and '.join(made_by)}, not by {candidate.component}")
@@ -500,18 +496,19 @@ class Feasibility:
         port, api = built.resolved_port(cls), built.resolved_api(cls)
         if built.api != case.api and api not in cls.port_apis(port):
             raise Unsupported(f"{case.switch} has no API {api} over port kind {port}: leave {case.candidate} out")
-        self._check_once(self._check_switch, case.switch, port, api, candidate_key(case))
+        node = self.options.node_of(case)
+        self._check_once(self._check_switch, case.switch, port, api, candidate_key(case), node)
         if case.remote:
             second = self.second()
             uplinks = find_uplinks(self.options, cls)
             self._check_once(check_uplink, uplinks.here)
-            second.unsupported_reason(case.switch, port, api, uplinks.there)
+            second.unsupported_reason(case.switch, port, api, node, uplinks.there)
             # From here on the address of the connection to the second host is known.
             self._check_once(check_uplink, uplinks.here, second.client)
 
-    def _check_switch(self, switch: str, port: str, api: str, name: str) -> None:
+    def _check_switch(self, switch: str, port: str, api: str, name: str, node: str) -> None:
         cls, binary = self.catalogue[switch], self._hosts.session.binaries.get(name)
-        self.switch_facts[name] = probe(cls, port, api, self._hosts.session, node=self.options.node, binary=binary)
+        self.switch_facts[name] = probe(cls, port, api, self._hosts.session, node=node, binary=binary)
 
     def _check_pairs(self, switch: str, pairs: int) -> None:
         make_switch(self.catalogue[switch]).probe_pairs(self._hosts.session, pairs)

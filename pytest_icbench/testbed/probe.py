@@ -65,7 +65,7 @@ def explain_machine_misfit(case: Case, cls: type[Switch], node: str) -> str | No
     port, ports = case.resolved_port(cls), getattr(cls, "machine_ports", ())
     if port not in ports:
         remedy = f"take --icbench-port {alternatives(ports)}" if ports else "take another switch"
-        return f"no port of kind {port} of {case.switch} leads into a virtual machine (--icbench-node {node}): {remedy}"
+        return f"no port of kind {port} of {case.switch} leads into a virtual machine (node {node}): {remedy}"
     misfits = {
         "network functions": case.function is not None,
         case.load.ON_ONE_HOST or "": case.load.ON_ONE_HOST is not None,
@@ -75,7 +75,7 @@ def explain_machine_misfit(case: Case, cls: type[Switch], node: str) -> str | No
         f"api {case.api}": case.api == "xdp" or case.api in NETDEV_APIS,
     }
     wanted = [name for name, found in misfits.items() if found]
-    return f"{wanted[0]} are for containers, not for --icbench-node {node}: take lxc" if wanted else None
+    return f"{wanted[0]} are for containers, not for nodes of kind {node}: take lxc" if wanted else None
 
 
 def probe(

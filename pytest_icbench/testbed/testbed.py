@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from pytest_icbench.config.options import Options
 from pytest_icbench.config.switches import SwitchConfig
-from pytest_icbench.driver.guard import node_treatment
 from pytest_icbench.driver.node.idle_polling import poll_idle
 from pytest_icbench.driver.node.precedence import precede
 from pytest_icbench.driver.node.registry import has_machine
@@ -57,6 +56,7 @@ from pytest_icbench.testbed.treatment import (
     add_ports,
     common_treatment,
     function_treatment,
+    kind_treatment,
     read_software,
     rig_treatment,
 )
@@ -202,7 +202,7 @@ class Testbed:
     def _twin(self, case: Case) -> Case | None:
         """Returns the case without any switch, whether or not this host can run it; None if there is none."""
         cls = self.catalogue[case.switch]
-        if has_machine(self.options.node):
+        if has_machine(self.options.node_of(case)):
             return None  # no link joins two machines, or a machine and a container, without a switch
         twin = reference_case(case, case.resolved_port(cls), family=cls.family)
         if twin is None or twin.switch not in self.catalogue:
@@ -271,7 +271,7 @@ class Testbed:
         endpoint_specs = None if self.user_topology is None else self.user_topology.endpoint_specs_of(case)
         kind = EmptyRig if case.kind in OWN_METHODS else Rig
         options = BuildOptions(self.catalogue, endpoint_specs, self._two_hosts(case), replaced, self.options.ring)
-        return kind(case, request.placement, self.session, self.options.node, options)
+        return kind(case, request.placement, self.session, self.options.node_of(case), options)
 
     def _two_hosts(self, case: Case) -> Callable[[], HostPart] | None:
         if not case.remote:
@@ -308,7 +308,7 @@ class Testbed:
             return method.measure(rig, settings, self._around(rig), on_progress)
         if case.noisy_neighbour is not None:
             reference = case.undisturbed
-        with open_views(rig, reference_rig, case, self.options.node) as seen:
+        with open_views(rig, reference_rig, case, self.options.node_of(case)) as seen:
             return self._measuring(rig, seen, case, reference, settings, on_progress).run(part)
 
     def measuring(
@@ -422,8 +422,8 @@ class Testbed:
 
     @cached_property
     def facts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Identity of the host, and the treatment as far as it is the same for all cases."""
-        return self._identity, self._common_treatment
+        """Identity of the host, and the treatment of all cases whose kind of nodes is the session's."""
+        return self._identity, {**self._common_treatment, **kind_treatment(self.options.node)}
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -454,13 +454,13 @@ class Testbed:
     def _treatment(self, rig: Rig) -> dict[str, Any]:
         key = candidate_key(rig.case)
         user, (program, _) = self._user.get(key), self.programs.get(key, (None, None))
-        candidate, node = self.candidates.find(rig.case), self.candidates.find_replacements(rig.case).node
+        candidate = self.candidates.find(rig.case)
         functions = dict(self.options.function_config)
         if candidate is not None and candidate.component is not None and candidate.config is not None:
             functions[candidate.component] = candidate.config
         return {
             **self._common_treatment,
-            **({} if node is None else {**node_treatment(node), "node": node}),
+            **kind_treatment(self.options.node_of(rig.case)),
             **self.candidates.workload_treatment(rig.case),
             **rig_treatment(rig, None if user is None else user.treatment(), program),
             **function_treatment(rig, functions),

@@ -43,13 +43,15 @@ def common_treatment(root: Root, options: Options, hugepage_kib: int, user_topol
         "workload": version.workload,
         "workload_build": version.build,
         "dpdk": version.dpdk,
-        "lxc": None,
-        **node_treatment(options.node),
         "hugepage_kib": hugepage_kib,
-        "node": options.node,
         "topology": None if user_topology is None else user_topology.treatment(),
         "uplink_mbps": uplink_mbps(root, options.uplink.get("")),
     }
+
+
+def kind_treatment(node: str) -> dict[str, Any]:
+    """Returns the part that is the same for all cases between nodes of a kind."""
+    return {"lxc": None, **node_treatment(node), "node": node}
 
 
 def uplink_mbps(root: Root, uplink: Uplink | None) -> int | None:

@@ -9,13 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_icbench.config.options import Options
 from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node import registry
 from pytest_icbench.driver.node.protocol import NodeSpec
 from pytest_icbench.host.host_session import HostSession
-from pytest_icbench.host.root import Root
-from pytest_icbench.testbed.treatment import common_treatment
+from pytest_icbench.testbed.treatment import kind_treatment
 from tests.plugin.conftest import Runner
 
 TWO = """
@@ -232,8 +230,11 @@ def test_a_kind_of_node_of_a_conftest_can_be_asked_for(inner: Runner) -> None:
     assert inner.run("--collect-only", "--icbench-node=box").ret == 0
     assert [cls.kind for cls in registry.node_kinds()] == ["lxc", "netns", "oci", "podman", "docker", "vm", "box"]
     assert make_node("box", HostSession.probing(), NodeSpec("x", [0])).kind == "box"
-    treatment = common_treatment(Root(), Options(node="box"), 2048, None)
+    treatment = kind_treatment("box")
     assert (treatment["node"], treatment["box"], treatment["lxc"]) == ("box", "1.2", None)
+    inner.write(test_z="@pytest.mark.icbench(switch='ovs', node=['box', 'lxc'])\ndef test_a(icbench): pass")
+    listed = inner.run("--collect-only", "-q", "test_z.py", "-k", "box and ovs")
+    assert [line for line in listed.outlines if "::" in line] == ["test_z.py::test_a[ovs-64B-b32-1vs1-Rmax-box]"]
     result = inner.run("--collect-only", "--icbench-node=bax")
     assert "--icbench-node: there is no kind of node 'bax'; did you mean box?" in result.stderr.str()
 
@@ -255,6 +256,7 @@ def test_two_kinds_of_nodes_with_one_name(inner: Runner) -> None:
         ("packet_size=20", "test_x.py::test_a: icbench marker: packet_size: 20 is outside 64 to 9216"),
         ("pairs=0", "test_x.py::test_a: icbench marker: pairs: 0 is outside 1 to 254"),
         ("rate='quick'", "test_x.py::test_a: icbench marker: rate: unknown rate 'quick'; a rate is max, ndr"),
+        ("node='vm lcx'", "test_x.py::test_a: icbench marker: node: there is no kind of node 'lcx'; did you mean lxc?"),
         ("rate='ndr', search_width=0", "test_x.py::test_a: icbench marker: search_width: 0 is outside"),
     ],
 )

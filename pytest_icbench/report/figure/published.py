@@ -22,7 +22,7 @@ OTHER_HARDWARE = "other hardware"
 #: The technique of a kernel switch's case that does not name one.
 _NATURAL_API = {"veth": "udp-mmsg", "linux-bridge": "udp-mmsg"}
 #: Axes that no publication varies.
-_OF_NONE = ("mix", "flows", "header", "direction", "queues", "routes", "function", "app")
+_OF_NONE = ("mix", "flows", "header", "direction", "queues", "routes", "function", "app", "node")
 #: The axes of an experiment whose row does not set them.
 _DEFAULTS = {
     **dict.fromkeys(_OF_NONE),

@@ -52,7 +52,6 @@ class RemoteHost:
     Args:
         connect: opens a connection; raises UsageError.
         options: the options of its session.
-        node: kind of nodes.
         precedence: the value of ``--icbench-precedence``.
         fixed: returns the CPUs whose frequency is fixed, when the host is taken; None: none is fixed.
     """
@@ -62,13 +61,12 @@ class RemoteHost:
         connect: Callable[[], Connection],
         options: SessionOptions,
         *,
-        node: str,
         precedence: str = "none",
         fixed: Callable[[], set[int]] | None = None,
     ) -> None:
         self._connect = connect
         self._options = options
-        self._node, self._precedence = node, precedence
+        self._precedence = precedence
         self._fixed = fixed
         self._connection: Connection | None = None
         self._refusal: str | None = None
@@ -90,7 +88,7 @@ class RemoteHost:
         """
         assert options.remote is not None
         connect = partial(Connection, options.remote, options.remote_python)
-        return cls(connect, session, node=options.node, precedence=options.precedence, fixed=fixed)
+        return cls(connect, session, precedence=options.precedence, fixed=fixed)
 
     @property
     def connection(self) -> Connection:
@@ -133,13 +131,13 @@ class RemoteHost:
         except ProvisionError as error:
             raise UsageError(str(error)) from None
 
-    def unsupported_reason(self, switch: str, port: str, api: str, uplink: Uplink) -> None:
+    def unsupported_reason(self, switch: str, port: str, api: str, node: str, uplink: Uplink) -> None:
         """Raises Unsupported with the reason if the host cannot run it. The answer is cached. Raises ProvisionError."""
         question = SwitchQuestion(
             switch=switch,
             port=port,
             api=api,
-            node=self._node,
+            node=node,
             hugepage_size_kib=self._options.hugepage_size_kib,
             binary=self._options.binaries.get(switch),
             uplink=uplink,

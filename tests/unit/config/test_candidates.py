@@ -184,8 +184,21 @@ def test_a_candidate_takes_the_place_of_the_cases_that_have_what_it_replaces() -
         "linux-bridge-64B-b32-1vs1-Rmax",
         "linux-bridge:f-via:nat-64B-b32-1vs1-Rmax",
     ]
-    assert api.concerns(Case("linux-bridge"))
-    assert not api.concerns(Case("linux-bridge", Application("redis")))
+    assert api.concerns(Case("linux-bridge"), "lxc")
+    assert not api.concerns(Case("linux-bridge", Application("redis")), "lxc")
+
+
+def test_the_kind_of_nodes_is_the_candidates_then_the_cases_then_the_sessions() -> None:
+    options = Options(node="podman", candidate=(Candidate("workload", "n", "node", "lxc"),))
+    assert cases(options, switch="ovs", node=["vm", "lxc"]) == [
+        "ovs:n-64B-b32-1vs1-Rmax-vm",
+        "ovs-64B-b32-1vs1-Rmax-lxc",  # nothing would differ
+    ]
+    compared = Case("ovs", candidate="n", node="vm")
+    assert [options.node_of(case) for case in (compared, compared.base, Case("ovs"))] == ["lxc", "vm", "podman"]
+    check_candidates(options, [compared])
+    with pytest.raises(UsageError, match=r"no selected case has nodes of another kind than lxc: give another kind, or"):
+        check_candidates(options, [Case("ovs", node="lxc")])
 
 
 def test_a_candidate_that_no_case_has_is_refused() -> None:
@@ -277,7 +290,7 @@ def test_what_a_rig_is_built_with(files: Path) -> None:
     assert replaced("cfg") == Replaced(configs={"ovs": {"other_config": {"pmd-rxq-assign": "cycles"}}})
     assert replaced("lib") == Replaced(env={"LD_LIBRARY_PATH": str(files / "lib")})
     assert replaced("img") == Replaced(image=files / "image")
-    assert replaced("net") == Replaced(node="netns")
+    assert replaced("net") == Replaced()
     assert replaced("eye") == Replaced(programs={"suricata": files / "new ovs"})
     assert replaced("flows") == Replaced(configs={"function:ovs": {"flows": ["a"]}})
     assert candidates.resolve(Case("linux-bridge", candidate="raw")) == Case("linux-bridge", candidate="raw", api="raw")
@@ -292,7 +305,6 @@ def test_what_a_rig_is_built_with(files: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "node", "sentence"),
     [
-        ("workload:n=node:lxc", "lxc", "workload:n: --icbench-node is lxc, so nothing would differ; give another kind"),
         (
             "workload:i=image:image",
             "netns",

@@ -227,6 +227,13 @@ def test_rx_modes_that_a_port_lacks_are_skipped_with_the_reason() -> None:
         parse_marker((), {"rx_mode": "polled"}, "test_x.py::test_y")
 
 
+def test_nodes_of_several_kinds_are_cases_which_no_option_replaces() -> None:
+    asked: dict[str, Any] = {"switch": "poll", "node": ["lxc", "lxc+vm"]}
+    assert ids(Options(node="podman"), **asked) == ["poll-64B-b32-1vs1-Rmax-lxc", "poll-64B-b32-1vs1-Rmax-lxc+vm"]
+    assert ids(Options(node="podman"), switch="poll", node=None) == ["poll-64B-b32-1vs1-Rmax"]
+    assert ids(switch="bridge", app="redis", node="vm") == ["bridge-udp-mmsg-app:redis-1vs1-Rmax-vm"]
+
+
 def test_blocking_is_for_sockets() -> None:
     assert ids(blocking=True, check_payload=[False, True], api=["udp", "dpdk"]) == [
         "bridge-udp-blocking-64B-b32-1vs1-Rmax",

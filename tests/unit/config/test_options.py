@@ -331,5 +331,5 @@ def test_the_marker_has_the_defaults_of_a_request() -> None:
     written_axes, axes = written.replaced_by(Options()), silent.replaced_by(Options())
     assert written_axes.frames() == axes.frames()
     assert written_axes == replace(axes, packet_size=written_axes.packet_size)
-    without_option = {"mode", "remote", "dimension", "measure", "soak_duration", "comparisons"}
+    without_option = {"mode", "node", "remote", "dimension", "measure", "soak_duration", "comparisons"}
     assert {*marked, *option_table.SETTINGS, *without_option} == {*ARGUMENTS}

@@ -38,6 +38,7 @@ cases = st.builds(
     wait=st.none() | st.sampled_from(WAITS),
     check_payload=st.booleans(),
     remote=st.booleans(),
+    node=st.none() | st.sampled_from(["vm", "lxc+vm"]),
 )
 
 
@@ -55,6 +56,8 @@ cases = st.builds(
             "veth-udp-blocking-touch-64B-b32-1vs1-R1500-remote",
         ),
         (Case("ovs", mode="new"), "ovs:new-64B-b32-1vs1-Rmax"),
+        (Case("linux-bridge", node="vm"), "linux-bridge-64B-b32-1vs1-Rmax-vm"),
+        (Case("ovs", node="lxc+podman", remote=True), "ovs-64B-b32-1vs1-Rmax-lxc+podman-remote"),
         (Case("veth", api="raw", wait="adaptive", check_payload=True), "veth-raw-adaptive-touch-64B-b32-1vs1-Rmax"),
     ],
 )

@@ -34,6 +34,8 @@ def test_groups_follow_the_rig() -> None:
         Case("ovs", port="vhost-user-packed", mode="xconnect", switch_cores=2),
         Case("ovs", port="vhost-user-packed", mode="xconnect", remote=True),
         Case("ovs", port="vhost-user-packed", mode="xconnect", api="af_xdp"),
+        Case("ovs", port="vhost-user-packed", mode="xconnect", node="podman"),
+        Case("ovs", port="vhost-user-packed", mode="xconnect", node="podman", remote=True),
     ]
     groups = [rig_group(item(case)) for case in others]
     assert rig_group(item(first)) not in groups
@@ -55,6 +57,7 @@ def test_groups_follow_the_rig() -> None:
             blocking=st.booleans(),
             check_payload=st.booleans(),
             remote=st.booleans(),
+            node=st.sampled_from([None, "vm", "lxc+vm"]),
         ),
         min_size=2,
         max_size=2,

@@ -75,6 +75,8 @@ def test_a_table_for_each_size_has_rates_and_round_trips_side_by_side_the_best_f
 def test_loads_of_one_kind_are_rows_and_sizes_of_few_paths_too() -> None:
     loads = table([line(Case("ovs", Frames(rate=Rate(load)))) for load in (1_000_000, 2_000_000)])
     assert [text.split()[0] for text in loads[2:]] == ["ovs-R1M", "ovs-R2M"]
+    nodes = table([line(Case("ovs", Frames(rate=Rate(load)), node="vm")) for load in (1_000_000, 2_000_000)])
+    assert [text.split()[0] for text in nodes[2:]] == ["ovs-vm-R1M", "ovs-vm-R2M"]
     sizes = table([line(Case("ovs", Frames(Traffic(size)))) for size in (1500, 64, 512)])
     assert sizes[0].startswith("ovs: rate with bursts of 32, flat out")
     assert [text.split()[0] for text in sizes[2:]] == ["64B", "512B", "1500B"]
@@ -181,6 +183,7 @@ cases = st.builds(
     blocking=st.booleans(),
     check_payload=st.booleans(),
     remote=st.booleans(),
+    node=st.none() | st.just("vm"),
 )
 rates = st.none() | st.floats(0, 2e8)
 changes = st.fixed_dictionaries(

@@ -261,7 +261,7 @@ def remote(*connections: FakeConnection | UsageError) -> RemoteHost:
             raise found
         return found
 
-    return RemoteHost(connect, SessionOptions(), node="netns")
+    return RemoteHost(connect, SessionOptions())
 
 
 def test_a_refusal_is_said_again_without_asking_again() -> None:

@@ -178,6 +178,30 @@ def test_what_this_host_cannot_run_has_a_reason(case: Case, reason: str) -> None
     assert reason in str(caught.value)
 
 
+def test_a_kind_of_nodes_that_this_host_lacks_costs_its_own_cases_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def probe_node(kind: str, _session: Any) -> None:
+        if kind == "vm":
+            raise Unsupported("machines need QEMU: apt install qemu-system-x86")
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("pytest_icbench.host.rights.explain_missing_capabilities", lambda _root: None)
+    monkeypatch.setattr("pytest_icbench.testbed.treatment.node_treatment", lambda _kind: {})
+    monkeypatch.setattr(probe, "probe_node", probe_node)
+    monkeypatch.setattr(Poll, "machine_ports", ("vhost-user",), raising=False)
+    netns, mixed, vm = (Case("poll", node=kind) for kind in ("netns", "oci+vm", "vm"))
+    compared = replace(vm, candidate="n")
+    options = {"node": "podman", "candidate": (Candidate("workload", "n", "node", "netns"),)}
+    found = bench(Case("poll"), netns, vm, placement="cooperative", **options)
+    for case, kind in ((Case("poll"), "podman"), (netns, "netns"), (mixed, "oci+vm")):
+        rig = found.make_rig(found.need(case, Settings()).rig)
+        assert (rig._node, found._treatment(rig)["node"]) == (kind, kind)
+    for case in (vm, compared):  # the comparison for its base
+        with pytest.raises(Unsupported, match="machines need QEMU: apt install"):
+            found.placement(case)
+    with pytest.raises(Unsupported, match=r"no port of kind veth of bridge leads into a virtual machine \(node vm\)"):
+        found.placement(Case("bridge", node="vm"))
+
+
 def test_without_dpdk_only_sockets_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "workload_version", lambda: WorkloadVersion("1", None))
     found = bench()
