@@ -40,7 +40,7 @@ def interface_counters(pid: int) -> tuple[int, int, int, int]:
     """Returns bytes and frames that a namespace's interfaces received, then those sent, without the loopback."""
     totals = [0, 0, 0, 0]
     with suppress(OSError, ValueError):
-        for line in Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii").splitlines()[2:]:
+        for line in Path(f"/proc/{pid}/net/dev").read_text(encoding="utf-8", errors="replace").splitlines()[2:]:
             name, _, rest = line.partition(":")
             fields = rest.split()
             if name.strip() != "lo" and len(fields) > 9:
