@@ -23,6 +23,7 @@ from typing import Any
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.process import run as run_command
 from pytest_icbench.model.switch_tree import MARK, PREFIX, program_in
+from pytest_icbench.model.text_files import MOST_BYTES, open_regular, read_bytes
 from pytest_icbench.wording import counted, printable
 
 #: Packages of one version by what is asked for, its main one first, and the switch whose program they have.
@@ -38,6 +39,7 @@ _FDIO = "https://packagecloud.io/fdio/release"
 _FETCH_S, _TOOL_S, _PROGRESS_S = 3600.0, 120.0, 5.0
 _APT_HELPER = "/usr/lib/apt/apt-helper"
 _DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+_ARMOUR = b"-----BEGIN"
 _TARGET = "$(ORIGIN)|$(COMPONENT)|$(CODENAME)|$(REPO_URI)"
 #: For the estimate that is printed.
 _FETCH_MB_S, _UNPACKED_A_SECOND = 4.0, 10
@@ -264,12 +266,20 @@ def _source(arguments: argparse.Namespace, version: str, root: Path) -> tuple[st
         if fetched.returncode != 0:
             raise ProvisionError(f"get: the key {key} cannot be fetched: bring it here, and name the file with --key")
     else:
-        try:
-            shutil.copyfile(key, file)
-        except OSError as error:
-            raise UsageError(f"get: --key: {key} cannot be read ({error.strerror})") from None
-    named = file.rename(root / ("key.asc" if file.read_bytes().startswith(b"-----BEGIN") else "key.gpg"))
+        file.write_bytes(_read_key(Path(key)))
+    named = file.rename(root / ("key.asc" if file.read_bytes().startswith(_ARMOUR) else "key.gpg"))
     return re.sub("^deb ", f"deb [signed-by={named}] ", line), False
+
+
+def _read_key(path: Path) -> bytes:
+    """Returns a key; one in text as it was before an editor saved it. Raises UsageError."""
+    try:
+        text = read_bytes(path)
+        with open_regular(path) as file:
+            return text if text.startswith(_ARMOUR) else file.read(MOST_BYTES)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"get: --key: {path} cannot be read ({why})") from None
 
 
 def _repositories() -> str:

@@ -19,6 +19,7 @@ import fcntl
 import json
 import os
 import stat
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -86,6 +87,8 @@ def _check_owner(path: Path, *, remedy: str, sticky: bool) -> None:
     raise OpenDirectoryError(f"{path} {fault}, but sessions carry out as root what is written there: {remedy}")
 
 
+#: How long the last holders of the lock may go on removing it, in seconds.
+_VANISHES_S = 10.0
 #: The locks of this process, because a record lock does not exclude the process that holds it.
 _held: set[Path] = set()
 
@@ -106,8 +109,13 @@ class HostLock:
         self._fd = -1
         if path in _held:
             raise SessionBusyError(f"this process already has a session on this host ({path}): close it first")
+        deadline = time.monotonic() + _VANISHES_S
         while (fd := self._try()) is None:
-            pass
+            if time.monotonic() > deadline:
+                raise UsageError(
+                    f"the lock of sessions, {path}, is another file at each look, as on a file system without steady"
+                    " inode numbers: mount a tmpfs at its directory"
+                )
         self._fd = fd
         _held.add(path)
         owner = Owner.current()

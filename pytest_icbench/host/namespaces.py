@@ -54,7 +54,7 @@ def save_netns() -> Iterator[None]:
 def open_netns(netns: str) -> Iterator[int]:
     """Opens the namespace at a path and yields its descriptor. Raises ProvisionError if there is none."""
     try:
-        fd = os.open(netns, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(netns, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)  # users name it: it may be a FIFO
     except OSError as error:
         raise ProvisionError(
             f"network namespace {netns} cannot be entered ({error.strerror}): its node is not running"

@@ -12,11 +12,13 @@ import errno
 import os
 import secrets
 import stat
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host.namespaces import check_result
+from pytest_icbench.host.rights import remedy_of
 
 #: Size of a node's directory in MiB: VPP's shared memory, a NAT's rules or a page of 10 MB fit several times.
 NODE_MIB = 256
@@ -26,6 +28,8 @@ LOGS_MIB = 256
 RIG_MIB = 1024
 #: The most files in any of them: a file without content takes kernel memory that its size does not count.
 _MOST_FILES = 65_536
+#: How long a directory may take to become empty, in seconds: the most files take a few.
+EMPTIED_S = 30.0
 _MS_NOSUID, _MS_NODEV = 2, 4
 #: Since Linux 5.10: the kernel follows no link on this mount, whoever asks (a switch that opens a socket there).
 _MS_NOSYMFOLLOW = 256
@@ -62,7 +66,9 @@ def make_tmpfs(path: Path, mib: int, *, links: bool = False) -> None:
     try:
         check_result(_libc.mount(b"icbench", os.fsencode(path), b"tmpfs", flags, options))
     except OSError as error:
-        raise ProvisionError(f"no tmpfs can be mounted at {path} ({error.strerror}): run with CAP_SYS_ADMIN") from None
+        raise ProvisionError(
+            f"no tmpfs can be mounted at {path} ({error.strerror}): {remedy_of(error.errno, 'free some memory')}"
+        ) from None
 
 
 def _refused(path: Path, error: OSError) -> ProvisionError:
@@ -188,8 +194,10 @@ def remove_at(parent: int, name: str) -> None:
 
 
 def _empty(top: int) -> None:
-    prefix, lifted = secrets.token_hex(8), 0
+    prefix, lifted, deadline = secrets.token_hex(8), 0, time.monotonic() + EMPTIED_S
     while entries := _entries(top):
+        if time.monotonic() > deadline:
+            raise OSError(errno.EBUSY, "a process fills it again and again")
         for name, is_directory in entries:
             if not is_directory:
                 os.unlink(name, dir_fd=top)

@@ -12,14 +12,16 @@ import os
 import platform
 import signal
 import struct
+import time
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.answers import read_answer
 from pytest_icbench.host.namespaces import check_result, setns
 from pytest_icbench.host.process import Process, refused_process
 
@@ -33,6 +35,8 @@ _CLONE = {"x86_64": 56, "aarch64": 220, "riscv64": 220}
 #: Exit codes of a program that cannot be executed, as in shells.
 _NOT_EXECUTABLE, _NOT_FOUND = 126, 127
 _PID = struct.Struct("=i")
+#: How long the helper may take to make the child, in seconds.
+HELPER_S = 10.0
 _libc = ctypes.PyDLL(None, use_errno=True)  # keeps Python's lock: the child is a fork of one thread
 
 
@@ -120,11 +124,16 @@ def _fork_child(namespaces: Sequence[int], groups: Sequence[int], job: _Job) -> 
     if helper == 0:
         _run_helper(namespaces, groups, said_write, job)
     os.close(said_write)
-    with os.fdopen(said_read, "rb") as reader:
-        said = reader.read()
+    said = b""
+    with os.fdopen(said_read, "rb", buffering=0) as reader, suppress(TimeoutError):
+        # It writes once. The child has the pipe, too, until it executes its program, and any process of the container
+        # can stop it before that.
+        said = read_answer(reader, bool, time.monotonic() + HELPER_S)
+    if not said:
+        os.kill(helper, signal.SIGKILL)
     os.waitpid(helper, 0)
     if len(said) != _PID.size:
-        reason = said.decode(errors="replace") or "its helper was killed"
+        reason = said.decode(errors="replace") or "its helper was killed, or stood still"
         raise ProvisionError(f"{job.argv[0]} cannot be started in the container: {reason}")
     return int(_PID.unpack(said)[0])
 

@@ -98,6 +98,8 @@ def refused_memory(log: str) -> str:
 #: A log that is longer is cut to its end: logs are in memory (a tmpfs).
 LOG_MAX_BYTES = 16 * 2**20
 _TAIL_BYTES = 65536
+#: How long a process may take to end after SIGKILL, in seconds.
+_KILLED_S = 5.0
 #: The environment variable that marks every process of a session; ``recover`` looks for it.
 SESSION_VARIABLE = "ICBENCH_SESSION"
 
@@ -110,7 +112,7 @@ def _tail(path: Path | None, lines: int) -> str:
         with path.open("rb") as log:
             log.seek(0, os.SEEK_END)
             log.seek(max(0, log.tell() - _TAIL_BYTES))
-            text = log.read().decode(errors="replace")
+            text = log.read(_TAIL_BYTES).decode(errors="replace")  # its writer may make it longer meanwhile
     except OSError:
         return ""
     return "\n".join(text.splitlines()[-lines:])
@@ -272,7 +274,7 @@ class Process:
                 self.signal(signal.SIGCONT)
                 if not self._wait(term_s):
                     self.signal(signal.SIGKILL)
-                    self._wait(5.0)
+                    self._wait(_KILLED_S)
             self.signal(signal.SIGKILL)  # members that outlive the leader; the zombie still holds the number
             self.poll()
         for pipe in (self.stdin, self.stdout):
@@ -360,16 +362,17 @@ def run(
             )
         except OSError as error:
             raise not_started(words, error) from None
-    with popen:
+    assert popen.stdout is not None
+    assert popen.stderr is not None
+    with popen.stdout, popen.stderr:
         try:
-            assert popen.stdout is not None
-            assert popen.stderr is not None
             out, err = map(_as_text, read_outputs([popen.stdout, popen.stderr], deadline))
             popen.wait(left_s(deadline))
         except BaseException as error:  # Ctrl-C, too: the command must not keep running
             with suppress(ProcessLookupError):
                 os.killpg(popen.pid, signal.SIGKILL)
-            popen.wait()
+            with suppress(subprocess.TimeoutExpired):  # it cannot be killed: uninterruptible sleep, a frozen group
+                popen.wait(_KILLED_S)
             if isinstance(error, TimeoutError | subprocess.TimeoutExpired):
                 raise ProvisionError(f"`{line}` has not ended within {timeout_s:g} s and was killed") from None
             if isinstance(error, OSError):

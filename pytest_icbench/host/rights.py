@@ -20,7 +20,14 @@ GRANTS: Mapping[str, str] = {
     "GitLab": "privileged = true, in [runners.docker]",
     "GitHub": "container: {options: --privileged --cgroupns host}",
 }
-REMEDY = f"run on the host itself, or in a privileged container ({'; '.join(map(': '.join, GRANTS.items()))})"
+#: The same where the engine is not root's: its root is that of a user namespace, whatever a container is granted.
+ROOTLESS_GRANTS: Mapping[str, str] = {
+    "Docker": "sudo docker run --privileged --cgroupns host",
+    "Podman": GRANTS["Podman"],
+    "Kubernetes": "hostUsers: true, and securityContext: {privileged: true}",
+    "GitLab": "privileged = true, in [runners.docker], with the Docker of root",
+    "GitHub": f"{GRANTS['GitHub']}, with the Docker of root",
+}
 _PAGES = "/sys/devices/system/node/node*/hugepages/hugepages-*/nr_hugepages"
 
 
@@ -37,7 +44,7 @@ def missing_capabilities(root: Root) -> dict[str, str]:
 def explain_missing_capabilities(root: Root) -> str | None:
     """Returns why root cannot measure here, with the remedy; None if it can."""
     missing = missing_capabilities(root)
-    return _explain(missing, "no case can run") if missing else None
+    return f"root lacks {_named(missing)} here, so no case can run: {remedy(root)}" if missing else None
 
 
 def explain_missing_rights(root: Root) -> str | None:
@@ -49,17 +56,26 @@ def explain_missing_rights(root: Root) -> str | None:
     pages = root.glob(_PAGES)
     if pages and not any(os.access(root.path(page), os.W_OK) for page in pages):
         missing["the right to reserve huge pages below /sys"] = "DPDK"
-    return _explain(missing, "cases that need them are skipped or fail") if missing else None
+    whose = "" if is_initial_user_namespace(root) else "is that of a user namespace, as in a rootless container"
+    if not missing and not whose:
+        return None
+    lacks = f"lacks {_named(missing)} here" if missing else "cannot change the host"
+    return f"root {whose and f'{whose}, and '}{lacks}, so cases that need that are skipped or fail: {remedy(root)}"
 
 
-def _explain(missing: Mapping[str, str], effect: str) -> str:
-    named = ", ".join(f"{name} ({use})" for name, use in missing.items())
-    return f"root lacks {named} here, so {effect}: {REMEDY}"
+def _named(missing: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} ({use})" for name, use in missing.items())
+
+
+def remedy(root: Root) -> str:
+    """Returns where root has all rights, by the kind of container in which this process may be."""
+    grants = GRANTS if is_initial_user_namespace(root) else ROOTLESS_GRANTS
+    return f"run on the host itself, or in a privileged container ({'; '.join(map(': '.join, grants.items()))})"
 
 
 def remedy_of(code: int | None, otherwise: str) -> str:
     """Returns the remedy for a refusal by the kernel: that for a missing right, or ``otherwise`` for another code."""
-    return REMEDY if code in (errno.EPERM, errno.EACCES) else otherwise
+    return remedy(Root()) if code in (errno.EPERM, errno.EACCES) else otherwise
 
 
 def is_initial_user_namespace(root: Root) -> bool:

@@ -73,11 +73,17 @@ def keep_baseline(run: Path, options: Options) -> None:
     """Copies the baseline to the results, so that verdicts can be made anew. Raises ProvisionError."""
     name = str(options.compare)
     try:
-        shutil.copytree(options.baselines / name, run / BASELINES / name)
+        shutil.copytree(options.baselines / name, run / BASELINES / name, ignore=_foreign)
     except (OSError, shutil.Error) as error:
         shutil.rmtree(run / BASELINES, ignore_errors=True)
         (run / RUN_FILE).unlink(missing_ok=True)
         raise ProvisionError(f"the baseline {name} cannot be copied into the reports: {error}; make room") from None
+
+
+def _foreign(directory: str, names: list[str]) -> list[str]:
+    """Returns what is no part of a baseline in one of its directories; it may have no end, as a device."""
+    paths = {name: Path(directory, name) for name in names}
+    return [name for name, path in paths.items() if not (path.is_dir() or (path.suffix == ".json" and path.is_file()))]
 
 
 def load_gate(options: Options, cases: int = 1) -> tuple[Policy, Comparer | None]:

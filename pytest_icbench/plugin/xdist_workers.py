@@ -172,7 +172,7 @@ class Workers:
         if node is None or not sends(node):
             return False
         if (sent := getattr(report, "icbench_parcel", None)) is not None:
-            self._merge.add(report.nodeid, getattr(report, "icbench", []), sent)
+            self._merge.add(report.nodeid, getattr(report, "icbench", []), sent, f"worker {node.gateway.id}")
         return True
 
     def note(self, record: TestRecord) -> None:

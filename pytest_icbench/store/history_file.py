@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.model import comparability
@@ -28,6 +30,8 @@ SCHEMA = 1
 
 #: Size of the end of a file in which its newest result is searched, in bytes.
 _END = 1 << 16
+#: How long the lock of a file is waited for, in seconds: a run holds it for as long as it writes.
+LOCK_S = 10.0
 
 #: Figures that a line keeps, by dimension: name, and whether less is better. The first one is shown by default.
 FIGURES: Mapping[str, tuple[tuple[str, bool], ...]] = {
@@ -127,7 +131,7 @@ def append(file: Path, entries: Iterable[Entry]) -> int:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with open_regular(file, append=True) as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)  # several runs can append at once
+            _lock(stream)  # several runs can append at once
             size = stream.seek(0, os.SEEK_END)
             if size:
                 stream.seek(size - 1)
@@ -140,6 +144,19 @@ def append(file: Path, entries: Iterable[Entry]) -> int:
     except OSError as error:
         raise ProvisionError(f"the history {file} cannot be written ({error.strerror})") from None
     return len(lines)
+
+
+def _lock(stream: BinaryIO) -> None:
+    """Locks a file, for which it waits a while. Raises OSError."""
+    deadline = time.monotonic() + LOCK_S
+    while True:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise OSError(errno.EBUSY, f"another process has locked it for {LOCK_S:g} s") from None
+        time.sleep(0.01)
 
 
 def newest_at(file: Path) -> float | None:

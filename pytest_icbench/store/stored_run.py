@@ -12,7 +12,7 @@ from pytest_icbench.errors import UsageError
 from pytest_icbench.model.codec import DamagedData, decode, from_json
 from pytest_icbench.model.launch import Launch
 from pytest_icbench.model.measurement import Measurement
-from pytest_icbench.model.text_files import open_regular
+from pytest_icbench.model.text_files import MOST_STORED_BYTES, open_regular
 from pytest_icbench.store.raw import LAUNCHES
 from pytest_icbench.store.run_directory import FILE_NAME, ResultPlace, TestRecord, read_tests, read_text, whole_lines
 from pytest_icbench.store.run_json import RunInfo, read_info
@@ -111,7 +111,7 @@ def _named_by_raw(
     for path in sorted(directory.glob("raw/**/*.jsonl")):
         try:
             with open_regular(path) as file:
-                head = from_json(file.readline().decode(errors="replace"), f"{path} line 1")
+                head = from_json(file.readline(MOST_STORED_BYTES).decode(errors="replace"), f"{path} line 1")
         except OSError as error:
             raise UsageError(f"{path} cannot be read ({error.strerror})") from None
         with suppress(KeyError, TypeError):  # a foreign file belongs to no result

@@ -206,19 +206,25 @@ class RunMerger:
         self._hosts: dict[str, dict[str, Any]] = {}
         self._places: dict[str, list[ResultPlace]] = {}
 
-    def add(self, nodeid: str, results: Sequence[Mapping[str, Any]], sent: Mapping[str, Any]) -> None:
+    def add(
+        self, nodeid: str, results: Sequence[Mapping[str, Any]], sent: Mapping[str, Any], sender: str = "a worker"
+    ) -> None:
         """Writes a test's results and syncs them to disk.
 
         Args:
             results: as lines of ``results.jsonl``.
             sent: the worker's parcel, as ``pack`` made it.
+            sender: the worker, for messages.
 
         Raises ProvisionError: the files cannot be written, or the parcel is refused. Nothing is written then.
         """
         try:
             parcel = unpack(sent, results)
         except UsageError as error:
-            raise ProvisionError(f"the results of {nodeid} that a worker sent are refused: {error}") from None
+            raise ProvisionError(
+                f"the results of {nodeid} that {sender} sent are refused: {error}: install the same pytest-icbench"
+                " there"
+            ) from None
         create_run(self._directory.parent, self._directory.name)
         if parcel.info is not None:
             self._note_host(parcel.info)

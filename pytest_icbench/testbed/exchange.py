@@ -6,14 +6,13 @@ It is for tests of switches: a test gives the frames that go in at each endpoint
 
 from __future__ import annotations
 
-import json
 import struct
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from pytest_icbench.driver.workload.command import exit_meaning
 from pytest_icbench.driver.workload.eal import eal_arguments, endpoint_ring
@@ -25,7 +24,7 @@ from pytest_icbench.measure.launch.culprit import look_at_the_switch
 from pytest_icbench.measure.measured_rig import MeasuredRig
 from pytest_icbench.model.api_techniques import NETDEV_APIS
 from pytest_icbench.model.case import Case
-from pytest_icbench.model.codec import DamagedData
+from pytest_icbench.model.codec import DamagedData, from_json
 from pytest_icbench.model.endpoint import Address, Endpoint, Tap, Veth
 from pytest_icbench.model.placement import Placement
 from pytest_icbench.model.rig import LaunchPlan, Polled, node_directory
@@ -58,7 +57,7 @@ class PcapFollower:
         self._begun = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Returns the frames that ``data`` completes. Raises DamagedData for a foreign file or a truncated frame."""
+        """Returns the frames that ``data`` completes. Raises DamagedData for another file, and for an odd frame."""
         data = self._rest + data
         offset = 0
         frames = []
@@ -71,6 +70,8 @@ class PcapFollower:
             _, _, captured, length = _RECORD.unpack_from(data, offset)
             if captured != length:
                 raise DamagedData(f"a frame of {length} bytes was captured in part: only {captured} are there")
+            if captured > _SNAP_BYTES:
+                raise DamagedData(f"a capture has a frame of {captured} bytes, and none is longer than {_SNAP_BYTES}")
             if len(data) - offset - _RECORD.size < captured:
                 break
             frames.append(data[offset + _RECORD.size : offset + _RECORD.size + captured])
@@ -88,6 +89,8 @@ READY_S = 20.0
 PATIENCE_S = 1.5
 #: After so long without a frame no more are expected, in seconds.
 QUIET_S = 0.06
+#: More frames than this at an endpoint are without end: there is a loop, or a process of its node writes them.
+MOST_FRAMES = 1_000_000
 _POLL_S = 0.01
 _HELLO_S = 10.0
 
@@ -199,10 +202,27 @@ class Captured:
         node_files.remove(path.parent, path.name)
 
     def fresh(self) -> list[bytes]:
-        """Returns the frames since the last call. Raises ProvisionError if a process of the node replaced the file."""
+        """Returns the frames since the last call.
+
+        Raises ProvisionError if a process of the node replaced the file, WorkloadError if it wrote something else.
+        """
         data = node_files.read_file(self._path.parent, self._path.name, self._offset) or b""
         self._offset += len(data)
-        return self._follower.feed(data)
+        try:
+            return self._follower.feed(data)
+        except DamagedData as error:
+            raise WorkloadError(f"{self._path}: {error}") from None
+
+
+def _parse(index: int, text: str) -> Mapping[str, Any]:
+    """Returns a line of a process, which has a type. Raises WorkloadError for another one."""
+    with suppress(DamagedData):
+        line = from_json(text, "")
+        if isinstance(line, dict) and isinstance(line.get("type"), str):
+            numbers = (line.get(key, 0) for key in ("step", "received"))
+            if all(type(number) is int and number >= 0 for number in numbers):
+                return line
+    raise WorkloadError(f"the process of endpoint {index} wrote {text[:80]!r}, and no line of the workload")
 
 
 class Exchange:
@@ -250,11 +270,11 @@ class Exchange:
     def _take_in(self, timeout_s: float) -> None:
         polled = self._rig.poll(self._launch, timeout_s)
         for index, text in polled.lines:
-            line = json.loads(text)
+            line = _parse(index, text)
             if line["type"] == "ready":
                 self._ready.add(index)
             elif line["type"] == "sent":
-                self._steps[index] = int(line["step"])
+                self._steps[index] = line.get("step", 0)
         for index, code in polled.exited.items():
             look_at_the_switch(self._rig)
             tail = self._rig.log_tail(self._launch, index)
@@ -298,7 +318,7 @@ class Exchange:
             enough = all(len(arrived[index]) >= count for index, count in counts.items())
             if (enough or now > deadline) and now - quiet_since >= QUIET_S:
                 return arrived
-            if now > deadline + PATIENCE_S:  # endless frames: a loop
+            if now > deadline + PATIENCE_S or max(map(len, arrived.values())) > MOST_FRAMES:
                 return arrived
 
     def set_ageing(self, seconds: float) -> None:
@@ -372,11 +392,11 @@ class _Watch:
         """Reads new lines, and begins or stops the launch when it is time. Raises WorkloadError."""
         polled = self._rig.poll(self.launch, 0.05)
         for index, text in polled.lines:
-            line = json.loads(text)
+            line = _parse(index, text)
             if line["type"] == "ready":
                 self._ready.add(index)
             elif line["type"] == "summary":
-                self._summaries[index] = int(line.get("received", 0))
+                self._summaries[index] = line.get("received", 0)
         if self._ready >= self._indexes and not self._began:
             self._rig.start(self.launch)
             self._began = True

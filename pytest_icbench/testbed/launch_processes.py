@@ -196,8 +196,10 @@ class RunningLaunch:
             if self._gone(index):
                 raise ProvisionError(f"{_gone_sentence(self._nodes[index].spec.name)}; {error}") from None
             raise
+        assert child.stdin is not None
         assert child.stdout is not None
-        os.set_blocking(child.stdout.fileno(), False)
+        for pipe in (child.stdin, child.stdout):
+            os.set_blocking(pipe.fileno(), False)
         with suppress(OSError):  # the workload keeps what does not fit, and writes it later
             fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         speaker = _Speaker(index, child, socket, child.stdout, process.listens)
@@ -242,12 +244,19 @@ class RunningLaunch:
                 time.sleep(_STAGE_POLL_S)
 
     def tell(self, text: str, index: int | None = None) -> None:
-        """Writes to one standard input, or to all. An ended process is skipped; ``poll`` reports its end."""
+        """Writes to one standard input, or to all. An ended process is skipped; ``poll`` reports its end.
+
+        Raises WorkloadError if one reads nothing, or another process of its node has filled its input.
+        """
+        data = text.encode()
         for speaker in self._speakers.values():
             pipe = speaker.process.stdin
             if pipe is not None and not pipe.closed and index in (None, speaker.index):
                 with suppress(OSError):
-                    pipe.write(text.encode())
+                    if pipe.write(data) != len(data):
+                        raise WorkloadError(
+                            f"{speaker.process.name} of endpoint {speaker.index} does not read its input, which is full"
+                        )
 
     def start(self, delay_s: float) -> int:
         """Makes all processes begin ``delay_s`` seconds from now; returns that moment, CLOCK_MONOTONIC in ns."""

@@ -23,6 +23,7 @@ from pytest_icbench.driver.switch.attach import _open_socket
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import host_session, node_files, process
 from pytest_icbench.host.host_session import HostSession, SessionOptions
+from pytest_icbench.host.process import wait_until
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from tests.host.node_tools import CPU, clean, marked, output, require, session, spawn, started
 
@@ -208,6 +209,36 @@ def test_memory_without_end_stays_within_the_bound_of_its_node(bounded: HostSess
     hog = node.spawn(["/usr/bin/python3", "-c", "x = b'x' * (200 << 20)"], cpus=[CPU], log=bounded.logs / "hog.log")
     assert hog.wait(20) == -9
     assert output(bounded, other, "echo alive") == "alive"
+
+
+#: Stops every process of its node but the first one, again and again.
+STOPPER = """
+import os, signal
+print("begun", flush=True)
+while True:
+    try:
+        os.kill(-1, signal.SIGSTOP)
+    except ProcessLookupError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("kind", marked("lxc", "oci", "podman", "docker"))
+def test_a_process_that_is_stopped_as_it_enters_its_node_is_not_waited_for(session: HostSession, kind: str) -> None:
+    require(kind)
+    node = started(session, kind)
+    stopper = node.spawn(["/usr/bin/python3", "-c", STOPPER], cpus=[CPU], log=session.logs / "stopper.log")
+    assert stopper.stdout is not None
+    assert stopper.stdout.readline() == b"begun\n"
+    processes = []
+    for _ in range(10):
+        began = time.monotonic()
+        processes.append(node.spawn(["/bin/sleep", "60"], cpus=[CPU], log=session.logs / "stopped.log"))
+        assert time.monotonic() - began < 5
+    assert all(wait_until(lambda process=process: process.is_stopped, 5) for process in processes)  # type: ignore[misc]
+    began = time.monotonic()
+    node.stop()
+    assert time.monotonic() - began < 10
 
 
 @contextmanager

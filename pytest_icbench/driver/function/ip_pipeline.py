@@ -267,6 +267,7 @@ class Console:
         def connect() -> bool:
             with enter_netns(netns):
                 connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            connection.settimeout(_ANSWER_S)  # what listens there may take no connection
             try:
                 connection.connect((_HOST, _PORT))
             except OSError:

@@ -11,6 +11,8 @@ from pytest_icbench.host.host_session import HostSession
 from pytest_icbench.host.node_files import write_file
 
 _STARTED = "entering main loop"
+#: Lines of its log that are looked through: its own, and those of EAL.
+_LOG_LINES = 500
 #: It reads routes of IPv4 only if there are routes of IPv6: one for documentation (RFC 3849).
 _ROUTES_IPV6 = "R2001:db8::/32 0\n"
 
@@ -42,7 +44,7 @@ class L3fwdFunction(RouterFunction, DpdkFunction):
         files = [f"--rule_{family}={spec.directory / family}" for family in texts]
         daemon = self.start_process(session, spec, [*options, *files])
         daemon.wait_until(
-            lambda: _STARTED in spec.log.read_text(encoding="utf-8", errors="replace"),
+            lambda: _STARTED in daemon.process.tail(_LOG_LINES),
             failure="has not begun to poll",
             timeout_s=2 * START_S,  # it waits for links up to 9 s
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,7 @@ from pytest_icbench.host.nsenter import Bounds, can_enter, start_within
 from pytest_icbench.host.process import SESSION_VARIABLE, Process
 from pytest_icbench.host.resource.hugepages import sizes_kib
 from pytest_icbench.model.candidate import WORKLOAD
+from pytest_icbench.model.text_files import MOST_BYTES, open_regular
 
 #: The capabilities that a workload needs. NET_BIND_SERVICE: UDP port 9, discard. NET_RAW: packet sockets (``raw``,
 #: ``net_af_packet``). NET_ADMIN: promiscuous mode, AF_XDP. BPF: loading AF_XDP's program. IPC_LOCK: locked and pinned
@@ -188,8 +188,9 @@ def _link_directories(path: Path, root: Path) -> dict[Path, Path]:
 def _write_files(path: Path, root: Path) -> None:
     """Writes the files of /etc that programs read."""
     if not (path / "etc/ld.so.cache").exists():
-        with suppress(OSError):  # lists libraries outside the default directories, such as /usr/local/lib
-            shutil.copyfile(root / "etc/ld.so.cache", path / "etc/ld.so.cache")
+        # It lists libraries outside the default directories, such as /usr/local/lib.
+        with suppress(OSError), open_regular(root / "etc/ld.so.cache") as file:
+            (path / "etc/ld.so.cache").write_bytes(file.read(MOST_BYTES))
     # Servers look up their user even if they keep root's rights.
     (path / "etc/passwd").write_text("root:x:0:0:root:/tmp:/usr/sbin/nologin\n", encoding="ascii")
     (path / "etc/group").write_text("root:x:0:\n", encoding="ascii")

@@ -40,7 +40,7 @@ def received_counters(pid: int) -> tuple[int, int]:
     """Returns bytes and frames that a namespace's interfaces received, without the loopback."""
     octets = frames = 0
     with suppress(OSError, ValueError):
-        for line in Path(f"/proc/{pid}/net/dev").read_text(encoding="ascii").splitlines()[2:]:
+        for line in Path(f"/proc/{pid}/net/dev").read_text(encoding="utf-8", errors="replace").splitlines()[2:]:
             name, _, rest = line.partition(":")
             fields = rest.split()
             if name.strip() != "lo" and len(fields) > 9:

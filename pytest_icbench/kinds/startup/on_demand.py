@@ -144,7 +144,8 @@ class Gate:
         Raises ProvisionError if a client could not send.
         """
         last_ns = self._clients.due_ns(len(self._clients.addresses)) + round(LAST_ANSWER_S * 1e9)
-        while not self._clients.complete and time.time_ns() < last_ns:
+        deadline = time.monotonic() + (last_ns - time.time_ns()) / 1e9  # the host's clock can be set back
+        while not self._clients.complete and time.monotonic() < deadline:
             if self._failure is not None:
                 raise ProvisionError(self._failure)
             ready, _, _ = select.select([self._device, self._receiver.fileno()], [], [], 0.1)

@@ -69,7 +69,8 @@ _LOSSES = (
 
 #: Ssh has its own process group: Ctrl-C at the terminal is for pytest, which then cleans up over this connection.
 #: The arguments of a local Python, which execnet adds to the command line, are ignored.
-_LOCAL = 'echo $$ >"$2"; exec setsid {} 2>"$1"'
+#: What ssh writes is in memory: files have at most 1 MiB (2,048 blocks), and a signal that says so ends nothing.
+_LOCAL = 'echo $$ >"$2"; trap "" XFSZ; ulimit -f 2048; exec setsid {} 2>"$1"'
 #: Hands on a variable that sudo removes: it names the connection, whose NIC is not for frames.
 _BOOTSTRAP = "import os,sys;os.environ['SSH_CONNECTION']=sys.argv[1];exec(eval(sys.stdin.readline()))"
 

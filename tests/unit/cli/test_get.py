@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_icbench.cli import get
 from pytest_icbench.cli.main import main
 from pytest_icbench.config import values
 from pytest_icbench.errors import UsageError
@@ -147,7 +148,16 @@ def test_a_repository_that_nobody_has_signed_is_refused(
     assert not list((tmp_path / "p").glob("vpp-*"))
 
 
-@pytest.mark.parametrize(("key", "status"), [("file:///nowhere/key", 1), ("/nowhere/key", 2)])
+@pytest.mark.parametrize("how", ["as it is", "by Windows", "in binary"])
+def test_a_key_is_the_same_however_it_was_saved(tmp_path: Path, how: str) -> None:
+    text, key = b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nx\n", tmp_path / "key"
+    binary = b"\x99\r\n\xff"
+    saved = {"as it is": text, "by Windows": b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n"), "in binary": binary}
+    key.write_bytes(saved[how])
+    assert get._read_key(key) == (binary if how == "in binary" else text)
+
+
+@pytest.mark.parametrize(("key", "status"), [("file:///nowhere/key", 1), ("/nowhere/key", 2), ("/dev/zero", 2)])
 def test_a_key_that_cannot_be_had_is_named(
     tmp_path: Path, repository: Callable[..., list[str]], capsys: pytest.CaptureFixture[str], key: str, status: int
 ) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -13,11 +14,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from pytest_icbench.driver.function import ip_pipeline
+from pytest_icbench.driver.node.vm import qemu
 from pytest_icbench.driver.switch.common.daemon import Daemon
+from pytest_icbench.driver.switch.dpdk.testpmd import TestPmd
 from pytest_icbench.driver.switch.forward import Forwarder
+from pytest_icbench.driver.switch.ovs import daemons
 from pytest_icbench.driver.switch.ovs.daemons import send_request
 from pytest_icbench.errors import IcbenchError, ProvisionError, WorkloadError
 from pytest_icbench.host import answers
@@ -31,7 +38,7 @@ _LIMIT_S = 0.3
 
 
 @contextmanager
-def talking(server: socket.socket) -> Iterator[None]:
+def talking(server: socket.socket, words: bytes = b"x" * 100) -> Iterator[None]:
     """Serves one connection, and sends to it without end and without pause."""
     stop = threading.Event()
 
@@ -39,7 +46,7 @@ def talking(server: socket.socket) -> Iterator[None]:
         connection, _ = server.accept()
         with connection, suppress(OSError):
             while not stop.is_set():
-                connection.sendall(b"x" * 100)
+                connection.sendall(words)
 
     server.listen()
     thread = threading.Thread(target=talk)
@@ -73,6 +80,79 @@ def test_a_daemon_that_talks_is_asked_for_no_longer_than_the_limit(tmp_path: Pat
         send_request(path, "version", timeout_s=_LIMIT_S)
     assert time.monotonic() - began < 10 * _LIMIT_S
     assert str(path) in str(caught.value)
+
+
+def test_a_monitor_that_talks_is_asked_for_no_longer_than_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qemu, "_ANSWER_S", _LIMIT_S)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    server.bind(str(tmp_path / "qmp"))
+    began = time.monotonic()
+    with talking(server, b'{"event": "RTC_CHANGE"}\n' * 5000), pytest.raises(ProvisionError, match=r"within 0\.3 s"):
+        qemu.Monitor(tmp_path / "qmp")
+    assert time.monotonic() - began < 10 * _LIMIT_S
+
+
+@contextmanager
+def full(server: socket.socket, address: Any) -> Iterator[None]:
+    """A server that takes no connection, and whose queue has no room for another."""
+    server.listen(0)
+    waiting: list[socket.socket] = []
+    with suppress(OSError):  # there is no room any more
+        while len(waiting) < 5:
+            waiting.append(socket.socket(server.family))
+            waiting[-1].settimeout(0.2)
+            waiting[-1].connect(address)
+    assert len(waiting) < 5
+    yield
+    for client in (*waiting, server):
+        client.close()
+
+
+def test_a_daemon_that_takes_no_connection_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemons, "_TOOL_S", _LIMIT_S)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    server.bind(str(tmp_path / "ctl"))
+    began = time.monotonic()
+    with full(server, str(tmp_path / "ctl")):
+        assert not daemons._serves(tmp_path / "ctl")
+    assert time.monotonic() - began < 10 * _LIMIT_S
+
+
+@root
+def test_a_command_line_that_takes_no_connection_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = socket.create_server(("127.0.0.1", 0), backlog=0)
+    for name, value in (("_PORT", server.getsockname()[1]), ("_ANSWER_S", 0.1), ("_START_S", _LIMIT_S)):
+        monkeypatch.setattr(ip_pipeline, name, value)
+    process = Spawner("unitab").start(["sleep", "60"], log=tmp_path / "log")
+    began = time.monotonic()
+    try:
+        with full(server, server.getsockname()), pytest.raises(ProvisionError, match="has not opened its command line"):
+            ip_pipeline.Console("/proc/self/ns/net", Daemon("pipeline", process))
+        assert time.monotonic() - began < 20 * _LIMIT_S
+    finally:
+        process.stop()
+
+
+class Endless(io.FileIO):
+    """A pipe that is full again before each reading."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return b"x" * (size or 0)
+
+
+def test_a_testpmd_that_writes_without_end_is_not_read_without_end() -> None:
+    reader, writer = os.pipe()
+    with Endless(reader) as pipe:
+        daemon: Any = SimpleNamespace(process=SimpleNamespace(stdout=pipe))
+        drain = threading.Thread(target=TestPmd._drain, args=(daemon,), daemon=True)
+        drain.start()
+        drain.join(10 * _LIMIT_S)
+        assert not drain.is_alive()
+    os.close(writer)
 
 
 def test_an_answer_in_two_parts_with_a_brace_between_is_whole(tmp_path: Path) -> None:

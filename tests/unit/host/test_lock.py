@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_icbench.errors import UsageError
+from pytest_icbench.host import lock as module
 from pytest_icbench.host.lock import (
     SEVERAL_HOSTS_VARIABLE,
     HostLock,
@@ -198,3 +199,10 @@ while got < 30:
     arguments = [sys.executable, "-c", script, str(tmp_path / "run" / "lock"), str(tmp_path / "inside")]
     processes = [subprocess.Popen(arguments) for _ in range(4)]
     assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
+
+
+def test_a_lock_that_is_another_file_at_each_look_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_VANISHES_S", 0.1)
+    monkeypatch.setattr(HostLock, "_try", lambda _self: None)
+    with pytest.raises(UsageError, match=r"lock, is another file at each look, .*: mount a tmpfs"):
+        HostLock(tmp_path / "run" / "lock")

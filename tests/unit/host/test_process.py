@@ -13,6 +13,7 @@ import pytest
 
 from pytest_icbench.errors import NotStarted, ProvisionError
 from pytest_icbench.host import answers
+from pytest_icbench.host import process as module
 from pytest_icbench.host.process import Process, ProcessPlace, Spawner, run
 
 
@@ -283,3 +284,30 @@ def test_the_time_limit_holds_for_a_command_that_goes_on_printing() -> None:
 def test_a_command_gets_its_input_and_an_end_of_it() -> None:
     assert run(["cat"], timeout_s=5, input="a\nb" * 100_000).stdout == "a\nb" * 100_000
     assert run(["cat"], timeout_s=5).stdout == run(["cat"], timeout_s=5, input="").stdout == ""
+
+
+def test_a_command_that_cannot_be_killed_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one in uninterruptible sleep, or in a frozen group."""
+    pids: list[int] = []
+    monkeypatch.setattr(module, "_KILLED_S", 0.1)
+    monkeypatch.setattr(os, "killpg", lambda pid, _signal: pids.append(pid))
+    began = time.monotonic()
+    with pytest.raises(ProvisionError, match=r"has not ended within 0\.2 s"):
+        run(["sleep", "10"], timeout_s=0.2)
+    assert time.monotonic() - began < 5
+    os.kill(pids[0], signal.SIGKILL)
+    os.waitpid(pids[0], 0)
+
+
+def test_the_end_of_a_log_is_bounded_however_its_writer_changes_its_length(log: Path) -> None:
+    """A process has its log open for writing, and can cut it and make it longer at any moment."""
+    script = "import os, sys\nwhile True: os.truncate(sys.argv[1], 0); os.truncate(sys.argv[1], 1 << 24)"
+    log.touch()
+    process = Process(os.posix_spawn(sys.executable, [sys.executable, "-c", script, str(log)], os.environ), ["x"], log)
+    try:
+        deadline, longest = time.monotonic() + 1.0, 0
+        while time.monotonic() < deadline:
+            longest = max(longest, len(process.tail(1)))
+        assert 0 < longest <= 65536
+    finally:
+        process.stop(term_s=0)

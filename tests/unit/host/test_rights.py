@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from pytest_icbench.host import rights
+from pytest_icbench.host.root import Root
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="rights are dropped: run pytest as root")
 
@@ -50,12 +51,18 @@ def test_what_is_mounted_read_only_is_named_and_keeps_other_cases_going(mounts: 
 def test_a_refusal_has_the_remedy_of_its_kind() -> None:
     import errno
 
-    assert rights.remedy_of(errno.EPERM, "modprobe veth") == rights.REMEDY
+    assert rights.remedy_of(errno.EPERM, "modprobe veth") == rights.remedy(Root())
     assert rights.remedy_of(errno.EOPNOTSUPP, "modprobe veth") == "modprobe veth"
 
 
-def test_root_of_a_user_namespace_is_not_root_of_the_host() -> None:
-    script = "from pytest_icbench.host import rights, root; print(rights.is_initial_user_namespace(root.Root()))"
-    for within, expected in ((["unshare", "--user", "--map-root-user"], "False"), ([], "True")):
-        done = subprocess.run([*within, sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        assert done.stdout.strip() == expected
+def test_root_of_a_rootless_container_is_told_what_an_engine_of_root_grants() -> None:
+    missing, _ = explain("unshare", "--user", "--map-root-user", "--net")
+    assert missing.startswith("root is that of a user namespace, as in a rootless container, and ")
+    assert all(f"{runner}: {grant}" in missing for runner, grant in rights.ROOTLESS_GRANTS.items())
+    assert rights.ROOTLESS_GRANTS.keys() == rights.GRANTS.keys()
+    dropped = ("setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin")
+    without = explain("unshare", "--user", "--map-root-user", *dropped)
+    for sentence in without:
+        assert "lacks CAP_NET_ADMIN (links)" in sentence
+        assert rights.ROOTLESS_GRANTS["Kubernetes"] in sentence
+    assert explain() == ["None", "None"]

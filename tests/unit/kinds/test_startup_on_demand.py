@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from itertools import chain, repeat
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -61,6 +63,22 @@ def test_a_client_that_cannot_send_ends_the_arrivals_with_its_reason() -> None:
     gate._send()
     with pytest.raises(ProvisionError, match="first frame of client 1 cannot be sent: Network is unreachable"):
         next(gate.arrivals())
+
+
+def test_answers_are_waited_for_no_longer_if_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_ns = time.time_ns()
+    monkeypatch.setattr(on_demand, "LAST_ANSWER_S", 0.2)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        gate: Any = object.__new__(Gate)
+        gate._clients, gate._device, gate._receiver, gate._failure = clients(), receiver.fileno(), receiver, None
+        gate._clients.began_ns = now_ns
+        moments = chain([now_ns], repeat(now_ns - 3600 * 10**9))
+        monkeypatch.setattr(time, "time_ns", lambda: next(moments))
+        began = time.monotonic()
+        for frame in gate.arrivals():
+            assert frame is None
+            assert time.monotonic() - began < 5
+    assert time.monotonic() - began > 0.2
 
 
 class Moments:

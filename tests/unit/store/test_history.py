@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from dataclasses import replace
@@ -19,6 +20,7 @@ from pytest_icbench.cli.history import render
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.report.trends import trends
 from pytest_icbench.stats.change_points import FEWEST, levels
+from pytest_icbench.store import history_file
 from pytest_icbench.store.history_file import Entry, append, host_key, make_entry, newest_at, read
 from tests.measurements import measurement
 
@@ -67,6 +69,18 @@ def test_what_is_no_file_is_refused_before_a_run_and_by_its_end(tmp_path: Path, 
             use(file)
     with pytest.raises(ProvisionError, match=f"history {file} cannot be written .not a regular file"):
         append(file, [ENTRY])
+
+
+def test_a_history_that_another_process_has_locked_is_waited_for_so_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_file, "LOCK_S", 0.1)
+    file = tmp_path / "history"
+    with file.open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(ProvisionError, match=r"cannot be written .another process has locked it for 0\.1 s"):
+            append(file, [ENTRY])
+    assert append(file, [ENTRY]) == 1
 
 
 def test_an_unfinished_line_costs_itself_alone(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from pytest_icbench.gate.judge import Waiver
 from pytest_icbench.model.codec import from_json
 from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.report.terminal_table import table
-from pytest_icbench.store import baselines, transfer, waiver_file
+from pytest_icbench.store import baselines, stored_run, transfer, waiver_file
 from pytest_icbench.store.baselines import read_source
 from pytest_icbench.store.resume import ResumedRun
 from pytest_icbench.store.run_directory import parse_record
@@ -96,6 +96,18 @@ STORED: dict[str, Callable[[random.Random], object]] = {
     **{f"stored {name}": partial(_read, name) for name in PARSERS},
     "parcel": _read_parcel,
 }
+
+
+def test_a_raw_file_whose_first_line_has_no_end_is_read_up_to_a_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(RUN, run)
+    (run / "tests.jsonl").unlink()
+    assert all(result.raw is not None for result in read_run(run).results)
+    monkeypatch.setattr(stored_run, "MOST_STORED_BYTES", 100)
+    with pytest.raises(UsageError, match=r"jsonl line 1: not valid JSON"):
+        read_run(run)
 
 
 @pytest.mark.parametrize("name", STORED)

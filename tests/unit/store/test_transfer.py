@@ -169,3 +169,10 @@ def test_facts_of_the_host_are_kept(tmp_path: Path, sent: dict[str, Any]) -> Non
     sent["run"] = json.dumps(info)
     run = merged(tmp_path, sent)
     assert json.loads((run / "run.json").read_text())["identity"] == encode(info["identity"])
+
+
+def test_the_worker_whose_parcel_is_refused_is_named(tmp_path: Path) -> None:
+    merger = RunMerger(tmp_path / "run", [])
+    says = r"of a\[b\] that worker gw1 sent are refused: the parcel: .*: install the same pytest-icbench there$"
+    with pytest.raises(ProvisionError, match=says):
+        merger.add("a[b]", [], {"places": 7}, "worker gw1")

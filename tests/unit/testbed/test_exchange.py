@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -193,3 +194,40 @@ def test_listeners_only_capture(tmp_path: Path) -> None:
     words = argv(rig, Case("veth"), 3, tag="leak", indexes=[2, 3])
     assert words[1:3] == ["capture", f"{tmp_path}/n3/leak3.out"]
     assert "--step" not in words
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["what?", "[]", "{}", '{"type": 5}', '{"type": "sent", "step": -1}', '{"type": "sent", "step": "x"}', "[" * 9000],
+    ids=lambda line: line[:30],
+)
+def test_a_process_that_writes_no_line_of_the_workload_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    rig = FakeRig(tmp_path, veths())
+    monkeypatch.setattr(rig, "poll", lambda *_: Polled(((2, line),)))
+    with pytest.raises(WorkloadError, match=r"^the process of endpoint 2 wrote .*, and no line of the workload$"):
+        Exchange(rig, Case("veth"))
+
+
+@pytest.mark.parametrize(
+    ("record", "says"),
+    [((0, 0, 2**32 - 1, 2**32 - 1), "4294967295 bytes"), ((0, 0, 60, 1514), "captured in part")],
+    ids=["no end", "in part"],
+)
+def test_a_capture_that_another_process_of_its_node_has_written_is_named(
+    tmp_path: Path, record: tuple[int, ...], says: str
+) -> None:
+    rig = FakeRig(tmp_path, veths())
+    exchange = Exchange(rig, Case("veth"))
+    with (tmp_path / "n1/x1.out").open("ab") as file:
+        file.write(struct.pack("<IIII", *record))
+    with pytest.raises(WorkloadError, match=rf"n1/x1\.out: .*{says}"):
+        exchange.exchange({0: [b"a" * 60]}, {1: 1})
+
+
+def test_frames_without_end_are_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_FRAMES", 100)
+    monkeypatch.setattr(module, "PATIENCE_S", 1e9)
+    rig = FakeRig(tmp_path, veths(), lambda index, frames: {index ^ 1: frames * 101})
+    assert len(Exchange(rig, Case("veth")).exchange({0: [b"a" * 60]}, {1: 5000})[1]) == 101

@@ -282,3 +282,18 @@ def test_a_process_finds_its_files_in_the_directory_of_its_node(tmp_path: Path) 
     lines, _ = everything(found)
     found.end()
     assert lines == [(0, f"['a'] in {tmp_path}/n0/files")]
+
+
+def test_a_process_whose_input_is_full_is_named(launch: RunningLaunch) -> None:
+    """Another process of its node can fill it: it opens the pipe anew, by /proc/PID/fd/0."""
+    fill = """
+        own = os.open("/proc/self/fd/0", os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            while True: os.write(own, b"x" * 4096)
+        except BlockingIOError: print("full")
+        time.sleep(60)
+    """
+    begin(launch, process(0, "import os\n" + textwrap.dedent(fill)))
+    assert launch.poll(10).lines == ((0, "full"),)
+    with pytest.raises(WorkloadError, match=r"^python\S* of endpoint 0 does not read its input, which is full$"):
+        launch.start(0.1)

@@ -146,3 +146,14 @@ def test_nobody_is_asked_and_nothing_is_forwarded() -> None:
         assert option in words
     assert words[words.index("--") + 1] == HOST
     assert not any("StrictHostKeyChecking" in word or "IdentityFile" in word for word in words)
+
+
+def test_what_ssh_writes_has_a_bound_and_the_connection_outlives_it(tmp_path: Path) -> None:
+    """All that comes from the other host's standard error is in memory here."""
+    (tmp_path / "ssh").write_text("#!/bin/sh\nhead -c 9000000 /dev/zero >&2\necho alive\n")
+    (tmp_path / "ssh").chmod(0o755)
+    spec = ssh_command.gateway_spec(HOST, None, tmp_path / "log", tmp_path / "pid")
+    argv = shlex.split(spec.partition("python=")[2])
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert done.stdout == "alive\n"
+    assert (tmp_path / "log").stat().st_size == 2**20

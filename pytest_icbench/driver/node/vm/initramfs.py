@@ -16,6 +16,7 @@ from pathlib import Path
 from pytest_icbench.errors import Unsupported
 from pytest_icbench.host.process import run
 from pytest_icbench.host.root import Root
+from pytest_icbench.model.text_files import open_regular
 
 OPTION = "--icbench-vm-kernel"
 #: The driver by which DPDK takes a device: a machine has no IOMMU.
@@ -66,7 +67,7 @@ class Kernel:
     def read(cls, image: Path) -> Kernel:
         """Returns the kernel of a file. Raises Unsupported if it is none."""
         try:
-            with image.open("rb") as file:
+            with open_regular(image) as file:
                 release = read_release(file.read(65536))
         except OSError as error:
             raise Unsupported(f"the kernel {image} of node vm cannot be read ({error.strerror})") from None
@@ -117,7 +118,8 @@ def _module(path: str) -> str:
 
 def plain_module(path: Path) -> bytes:
     """Returns a module without its compression. Raises Unsupported for one that Python cannot read."""
-    data = path.read_bytes()
+    with open_regular(path) as file:
+        data = file.read()
     if path.suffix == ".xz":
         return lzma.decompress(data)
     if path.suffix == ".gz":

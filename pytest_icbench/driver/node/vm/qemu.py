@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_icbench.errors import ProvisionError
+from pytest_icbench.host.answers import left_s
 from pytest_icbench.host.process import wait_until
 from pytest_icbench.host.root import Root
 
@@ -149,6 +150,7 @@ class Monitor:
     def __init__(self, path: Path) -> None:
         self._lines, self._waiting = Lines(), list[Mapping[str, Any]]()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(_ANSWER_S)
         # Its path is there before it listens.
         if not wait_until(lambda: self._socket.connect_ex(str(path)) == 0, _LISTENS_S, _POLL_S):
             self._socket.close()
@@ -167,18 +169,21 @@ class Monitor:
 
     def _next(self, key: str, what: str) -> Any:
         """Returns what the next message with a key has; events are ignored."""
-        deadline = time.monotonic() + _ANSWER_S
+        deadline, late = time.monotonic() + _ANSWER_S, False
         while True:
             for message in iter(lambda: self._waiting.pop(0) if self._waiting else None, None):
                 if "error" in message:
                     raise ProvisionError(f"QEMU refuses {what}: {message['error'].get('desc', message['error'])}")
                 if key in message:
                     return message[key]
-            self._receive(what, deadline - time.monotonic())
+            if late:  # events may never end
+                raise ProvisionError(f"QEMU does not answer {what} within {_ANSWER_S:g} s")
+            late = time.monotonic() >= deadline  # what came while this process was stopped is read first
+            self._receive(what, deadline)
 
-    def _receive(self, what: str, left_s: float) -> None:
+    def _receive(self, what: str, deadline: float) -> None:
         try:
-            self._socket.settimeout(max(left_s, 0.001))
+            self._socket.settimeout(left_s(deadline))
             data = self._socket.recv(65536)
             if not data:
                 raise ValueError("it has closed the connection")

@@ -33,6 +33,8 @@ _JUMBO_BUFFER_BYTES = 10240
 #: Seconds within which its prompt has to answer. It needs a millisecond, more on a busy host.
 _ANSWER_S = 5.0
 _POLL_S = 0.002
+#: Reads of 64 KiB that empty a pipe.
+_PIPE_READS = 16
 #: Cycles of polls with frames, over all cores, since forwarding began ("total" before DPDK 23.11).
 _CYCLES = re.compile(rb"\((?:busy|total) cycles=(\d+) /")
 #: Frames that a port did not accept since forwarding began.
@@ -122,8 +124,9 @@ class TestPmd(dpdk_process.PortForwarder):
         pipe = daemon.process.stdout
         if pipe is not None and not pipe.closed:
             os.set_blocking(pipe.fileno(), False)
-            while pipe.read(65536):
-                pass
+            for _ in range(_PIPE_READS):  # it may write without end
+                if not pipe.read(65536):
+                    break
 
     def prepare_traffic(self) -> None:
         """Waits for the link of every port. Until then testpmd drops frames. Raises ProvisionError with the log's tail.

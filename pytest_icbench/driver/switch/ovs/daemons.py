@@ -242,6 +242,7 @@ def find_installation(session: HostSession, given: Path | None, *, needs_dpdk: b
 def _serves(path: Path) -> bool:
     """Whether a process listens at a socket, whose file exists earlier."""
     with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(_TOOL_S)
         try:
             client.connect(str(path))
         except OSError:

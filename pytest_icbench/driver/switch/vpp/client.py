@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import mmap
+import os
 import queue
+import socket
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +20,8 @@ from pytest_icbench.errors import ProvisionError, Unsupported
 
 #: Seconds within which VPP has to answer, also if other pollers share its cores.
 _ANSWER_S = 10
+#: The version of the layout of statistics.
+_STATISTICS = 2
 
 
 def check_installed() -> None:
@@ -82,11 +89,8 @@ class VppClient:
     @contextmanager
     def statistics(self) -> Iterator[Any]:
         """Yields its shared statistics. Raises ProvisionError."""
-        from vpp_papi.vpp_stats import VPPStats
-
-        stats = VPPStats(str(self._stats_socket))
         try:
-            stats.connect()
+            stats = _open_statistics(self._stats_socket)
         except Exception as error:
             raise ProvisionError(f"vpp's statistics on {self._stats_socket} cannot be read: {error}") from None
         try:
@@ -107,6 +111,50 @@ class VppClient:
                     waiting.get_nowait()
             waiting.close()
             waiting.join_thread()
+
+
+class _Lock:
+    """Replaces papi's lock of statistics, whose wait has no end if VPP is stopped within a change, or damages them."""
+
+    def __init__(self, stats: Any) -> None:
+        self._stats, self._deadline, self._epoch = stats, time.monotonic() + _ANSWER_S, 0
+
+    def __enter__(self) -> None:
+        self._epoch = self._stats.epoch
+        while (late := time.monotonic() > self._deadline) or self._stats.in_progress:
+            if late:  # papi would try again after an OSError
+                raise ProvisionError(f"vpp's statistics did not get readable within {_ANSWER_S} s")
+
+    def __exit__(self, *error: object) -> None:
+        if self._stats.in_progress or self._stats.epoch != self._epoch:
+            raise OSError("they were changed meanwhile")
+
+
+def _open_statistics(path: Path) -> Any:
+    """Returns papi's statistics, whose memory their VPP, which may be that of a node, cannot take away.
+
+    Without that seal, which VPP puts on it, the next reading would end this process. Raises whatever papi raises.
+    """
+    from vpp_papi.vpp_stats import VPPStats, recv_fd
+
+    stats = VPPStats(str(path))
+    stats.lock = _Lock(stats)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        connection.settimeout(_ANSWER_S)
+        connection.connect(str(path))
+        descriptor = recv_fd(connection)
+    try:
+        if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
+            raise ProvisionError("their memory is not sealed, as VPP does")
+        stats.size = os.fstat(descriptor).st_size
+        stats.statseg = mmap.mmap(descriptor, stats.size, prot=mmap.PROT_READ)
+    finally:
+        os.close(descriptor)
+    if stats.version != _STATISTICS:
+        raise ProvisionError(f"their layout has version {stats.version}, and papi knows {_STATISTICS}")
+    stats.refresh()
+    stats.connected = True
+    return stats
 
 
 def _shown(arguments: dict[str, Any]) -> str:

@@ -83,3 +83,14 @@ def test_what_is_not_there_is_one_sentence(path: Path, container: str, asked: st
         find_target(AttachTarget(container))
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="enters a network namespace: run pytest as root")
+@pytest.mark.parametrize("kind", ["fifo", "/dev/zero", "/etc/passwd"])
+def test_what_is_no_namespace_is_refused_and_never_waited_for(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "ns"
+    os.mkfifo(file) if kind == "fifo" else file.symlink_to(kind)
+    with pytest.raises(
+        ProvisionError, match=rf"^netns:{file}: network namespace {file} cannot be entered: Invalid argument$"
+    ):
+        find_target(AttachTarget(f"netns:{file}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 import socket
 import stat
 import struct
@@ -74,6 +75,15 @@ def bzimage(release: str = "6.1.0-test") -> bytes:
     text = f"{release} (builder@host) #1".encode() + b"\0"
     head[0x300 : 0x300 + len(text)] = text
     return bytes(head)
+
+
+def test_a_kernel_that_is_no_file_is_refused_and_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "vmlinuz")
+    with pytest.raises(Unsupported, match=r"vmlinuz of node vm cannot be read .not a regular file"):
+        Kernel.read(tmp_path / "vmlinuz")
+    os.mkfifo(tmp_path / "virtio_net.ko")
+    with pytest.raises(OSError, match="not a regular file"):
+        initramfs.plain_module(tmp_path / "virtio_net.ko")
 
 
 def tree(base: Path, modules: dict[str, str], built_in: str = "") -> Kernel:
