@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -145,7 +145,7 @@ def _without(entry: Entry, session: str | None) -> Entry | None:
     return replace(entry, earlier={time: kept for time, kept in entry.earlier.items() if time != matching[0]})
 
 
-def _change(directory: Path, name: str, entries: Sequence[Entry], changed: dict[int, Entry | None]) -> int:
+def _change(directory: Path, name: str, entries: Sequence[Entry], changed: Mapping[int, Entry | None]) -> int:
     """Writes a baseline with changed entries; an entry that became None is dropped."""
     kept = [entry for old in entries if (entry := changed.get(id(old), old)) is not None]
     for path in put(directory, name, entries, kept):

@@ -139,9 +139,13 @@ def flag(group: str, text: str, **more: Any) -> Any:
     return option(group, "", text, values.boolean, **{"default": False, "flag": True, **more})
 
 
-@cache
 def rows(kind: type) -> tuple[Row, ...]:
     """Returns the options of a class whose fields are options, in their order."""
+    return _rows(kind)
+
+
+@cache  # mypy takes no class without a hash for its argument
+def _rows(kind: type) -> tuple[Row, ...]:
     return tuple(
         Row(
             **{"name": attribute.name, "field": attribute.name, "argument": attribute.name, **attribute.metadata["row"]}

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from pytest_icbench.host.net.sockets import interface_counters
+from pytest_icbench.host.net.sockets import received_counters
 
 #: A datagram asks for the address of its receiver, by broadcast.
 SEND = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('198.51.100.2', 9))"
@@ -30,6 +30,6 @@ def test_interfaces_count_whatever_their_names_are() -> None:
     with subprocess.Popen(["unshare", "--net", "sh", "-ec", SCRIPT], stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"sent\n"
-        counted = interface_counters(process.pid)
+        counted = received_counters(process.pid)
         process.communicate()
     assert min(counted) > 0
