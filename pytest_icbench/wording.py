@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from math import floor, log10
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 #: Greatest length of a message's first line: pytest cuts longer ones in its summary.
 FIRST_LINE = 100
 #: Suffixes of numbers.
@@ -138,3 +140,11 @@ def _near(name: str, known: Sequence[str]) -> Iterator[str]:
     yield from (one for one in known if one in parts)
     yield from (one for one in known if len(one) > 2 and name.startswith(one))
     yield from get_close_matches(name, known, n=1)
+
+
+def grouped(items: Iterable[T], key: Callable[[T], Any]) -> dict[Any, list[T]]:
+    """Groups items by key, in the order of first appearance."""
+    groups: dict[Any, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups

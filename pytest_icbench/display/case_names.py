@@ -12,7 +12,7 @@ from pytest_icbench.model.figures import MAXIMA, PERCENTILES, Figures, time_fiel
 from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.traffic import l2_gbps
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import counted, printable
+from pytest_icbench.wording import counted, grouped, printable
 
 T = TypeVar("T")
 
@@ -336,14 +336,6 @@ def describe_times(
 def millions(count: int) -> str:
     """Formats a count for charts: whole below a million, then with four digits."""
     return f"{count:,}" if count < 1_000_000 else f"{count / 1e6:.4g}M"
-
-
-def grouped(items: Iterable[T], key: Callable[[T], Any]) -> dict[Any, list[T]]:
-    """Groups results, or values derived from them, by key, in the order of first appearance."""
-    groups: dict[Any, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
 
 
 def shared(cases: Sequence[str]) -> str:

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped, number, path_of, short
+from pytest_icbench.display.case_names import number, path_of, short
 from pytest_icbench.display.chart import CROSS, HAS_INTERVAL, MEASURED, Column, Figure, interval_columns, y_axis
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.wording import grouped
 
 OFFERED = Column("offered", "offered, Mpps")
 SIZE = Column("size", "packet size, bytes with FCS")

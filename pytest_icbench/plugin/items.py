@@ -19,7 +19,6 @@ from pytest_icbench.config.capabilities import check_way, remote_misfit, unsuppo
 from pytest_icbench.config.cases import Request, check_configs, check_names, expand, name_option, parse_marker
 from pytest_icbench.config.options import Options, check_candidates, merge_settings
 from pytest_icbench.config.switches import SwitchConfig, is_named, resolve_switches
-from pytest_icbench.display.case_names import grouped
 from pytest_icbench.driver.switch.protocol import Switch
 from pytest_icbench.errors import UsageError
 from pytest_icbench.model.case import Case
@@ -34,7 +33,7 @@ from pytest_icbench.plugin.third_party import (
     with_applications,
 )
 from pytest_icbench.plugin.usage import refuse_rounds
-from pytest_icbench.wording import counted
+from pytest_icbench.wording import counted, grouped
 
 if TYPE_CHECKING:  # loaded for a file with limits, or when a test judges: collecting does not need it
     from pytest_icbench.store.thresholds import Thresholds

@@ -23,7 +23,6 @@ from math import sqrt
 import pytest
 
 from pytest_icbench.config.options import Options
-from pytest_icbench.display.case_names import grouped
 from pytest_icbench.errors import ProvisionError, Unsupported, UsageError
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.kinds.runs import estimate_s
@@ -41,7 +40,7 @@ from pytest_icbench.stats.dependence import FEWEST_DECIDING
 from pytest_icbench.stats.quantiles import median
 from pytest_icbench.store.baselines import load as load_baseline
 from pytest_icbench.testbed.testbed import Testbed
-from pytest_icbench.wording import clock, counted, printable, wrapped
+from pytest_icbench.wording import clock, counted, grouped, printable, wrapped
 
 #: The share of a budget that is kept back for retests of possible regressions, at least one, where the cases leave it.
 RETESTS = 0.2

@@ -23,7 +23,6 @@ from xdist.scheduler import LoadScheduling
 
 from pytest_icbench.config.option_table import TABLE
 from pytest_icbench.config.options import Options
-from pytest_icbench.display.case_names import grouped
 from pytest_icbench.errors import ProvisionError, UsageError
 from pytest_icbench.host.host_session import RUN_DIR
 from pytest_icbench.host.process import run
@@ -38,6 +37,7 @@ from pytest_icbench.testbed.remote.connection import CONNECT_S, other_package
 from pytest_icbench.testbed.remote.ssh_command import OPTIONS, SSH_FAILED, explain
 from pytest_icbench.testbed.undo_kinds import UNDO_KINDS
 from pytest_icbench.version import package_version
+from pytest_icbench.wording import grouped
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from pytest_icbench.display.case_names import (
     Traffic,
-    grouped,
     interval_text,
     limit,
     main_figure,
@@ -42,7 +41,7 @@ from pytest_icbench.report.plain import plain_ratio, with_plain
 from pytest_icbench.report.reported_intervals import deciding
 from pytest_icbench.report.value_changes import change_of, comparisons, in_units
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import counted, listed, percent, plain_name, printable, signed_percent, span
+from pytest_icbench.wording import counted, grouped, listed, percent, plain_name, printable, signed_percent, span
 
 #: Number of traffics that the first screen shows for each kind of measurement.
 MOST_TRAFFICS = 2

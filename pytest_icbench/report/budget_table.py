@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_icbench.display.case_names import grouped, label, number, shared, three
+from pytest_icbench.display.case_names import label, number, shared, three
 from pytest_icbench.display.table import Cells, grid, listing
 from pytest_icbench.kinds.latency.latency_columns import round_trips
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import Estimate
 from pytest_icbench.store.thresholds import SPLITS, Budget
-from pytest_icbench.wording import wrapped
+from pytest_icbench.wording import grouped, wrapped
 
 _NOTES = (
     "a cell: half of the round trip as a part of a split's greatest one-way latency (3GPP TR 38.801, table A-1)",

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_icbench.display.case_names import grouped
 from pytest_icbench.gate.baseline_comparison import compute_power_before
 from pytest_icbench.gate.entry import Entry
 from pytest_icbench.gate.margins import Margins
@@ -15,7 +14,7 @@ from pytest_icbench.model.measurement import Measurement, Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.report.value_changes import candidate_name
 from pytest_icbench.stats.verdict_rule import WEAK_LOSS, Power
-from pytest_icbench.wording import counted, percent, printable, signed_percent
+from pytest_icbench.wording import counted, grouped, percent, printable, signed_percent
 
 #: What gives a weak session more power.
 MORE_TIME = "give more time (--icbench-max-duration)"

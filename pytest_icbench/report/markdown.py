@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from pytest_icbench.display.case_names import grouped
 from pytest_icbench.display.table import In
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
@@ -18,7 +17,7 @@ from pytest_icbench.report.overview import failed_otherwise, in_common_states, r
 from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.report.value_changes import Comparison, changed
-from pytest_icbench.wording import counted, printable
+from pytest_icbench.wording import counted, grouped, printable
 
 #: Ids of cases and tests that may stand in a code span as they are.
 _PLAIN = re.compile(r"[\w:+.,/\[\]-]+", re.ASCII)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pytest_icbench.display.case_names import grouped, label, main_figure, microseconds, shared
+from pytest_icbench.display.case_names import label, main_figure, microseconds, shared
 from pytest_icbench.display.frame_rates import each_way
 from pytest_icbench.kinds.kind import Kind
 from pytest_icbench.kinds.registry import KINDS, kind_of
@@ -21,7 +21,7 @@ from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.report.reported_intervals import sessions_of
 from pytest_icbench.stats.quantiles import FEWEST_LAUNCHES
 from pytest_icbench.verdict_reasons import PATH_REASONS
-from pytest_icbench.wording import counted, show
+from pytest_icbench.wording import counted, grouped, show
 
 #: The most cases that a note names, and the most characters about all but the first.
 MOST_NAMED, MOST_SAID = 8, 400

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pytest_icbench.display.case_names import (
     METRIC_NAMES,
     Traffic,
-    grouped,
     hosts_apart,
     interval_text,
     main_figure,
@@ -23,13 +22,14 @@ from pytest_icbench.display.case_names import (
 )
 from pytest_icbench.kinds.search.search_columns import bounds
 from pytest_icbench.model.case import REFERENCE_LINKS
+from pytest_icbench.model.fitness import too_disturbed
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import NOTABLE, ORDER, Verdict
 from pytest_icbench.report.host_states import apart, common_state, in_one_state, in_state, ratio_of
 from pytest_icbench.report.plain import over
 from pytest_icbench.report.remarks import shares_cpus
 from pytest_icbench.stats.quantiles import Estimate
-from pytest_icbench.wording import listed, percent
+from pytest_icbench.wording import grouped, listed, percent
 
 #: Paths are called equal if they differ by at most this share, by their intervals. Launches of one path on a virtual
 #: machine differ by as much.
@@ -180,10 +180,10 @@ def _gain(other: Result, best: Result) -> Estimate | None:
     """Returns how many times as good a path is as another one, with its interval where both have one.
 
     It is what the intervals shown allow. Where these do not part the paths, it is over launches of the same states of
-    the host, if these are known.
+    the host, if these are known, unless other work disturbed them: paths are measured at different times.
     """
     shown = _shown_gain(other, best)
-    if _parts(shown):
+    if _parts(shown) or too_disturbed(other) or too_disturbed(best):
         return shown
     return ratio_of(*_by_size(other, best)) or shown
 

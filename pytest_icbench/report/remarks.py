@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from pytest_icbench.display.case_names import grouped, percentiles, short
+from pytest_icbench.display.case_names import percentiles, short
 from pytest_icbench.kinds.latency.latency_columns import floor
 from pytest_icbench.model import fitness
 from pytest_icbench.model.api_techniques import SOCKET_APIS, TAP_API
@@ -20,7 +20,7 @@ from pytest_icbench.model.noisy_neighbour import excludes_one
 from pytest_icbench.model.path import DIRECTION_NAMES
 from pytest_icbench.model.trials import LossEvent
 from pytest_icbench.model.verdict import NOTABLE
-from pytest_icbench.wording import counted, percent, span
+from pytest_icbench.wording import counted, grouped, percent, span
 
 #: Ports that only DPDK opens.
 _DPDK_PORTS = {"vhost-user", "memif", "pci"}

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from pytest_icbench.display.case_names import (
     disambiguated,
-    grouped,
     host_legend,
     hosts_apart,
     label,
@@ -30,7 +29,7 @@ from pytest_icbench.report.plain import with_plain
 from pytest_icbench.report.remarks import programs, shares_cpus
 from pytest_icbench.report.reported_intervals import with_sessions
 from pytest_icbench.report.value_changes import change_of
-from pytest_icbench.wording import counted, printable, wrapped
+from pytest_icbench.wording import counted, grouped, printable, wrapped
 
 #: Widest line where the width of the terminal is not known.
 WIDTH = 100

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from pytest_icbench.display.case_names import grouped
 from pytest_icbench.model.codec import encode
 from pytest_icbench.stats.change_points import LEAST_EFFECT, Level, levels
 from pytest_icbench.store.history_file import FIGURES, Entry
+from pytest_icbench.wording import grouped
 
 
 @dataclass(frozen=True, slots=True)

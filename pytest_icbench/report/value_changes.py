@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pytest_icbench.display.case_names import grouped, label, shared, short
+from pytest_icbench.display.case_names import label, shared, short
 from pytest_icbench.display.table import Cells, grid, listing
 from pytest_icbench.gate.baseline_comparison import Comparer
 from pytest_icbench.gate.entry import Baseline, make_entry
@@ -22,7 +22,7 @@ from pytest_icbench.model.finding import Finding, SideBySide
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.verdict import ORDER, Verdict
 from pytest_icbench.stats.verdict_rule import Allowance
-from pytest_icbench.wording import counted, printable, signed_percent
+from pytest_icbench.wording import counted, grouped, printable, signed_percent
 
 #: The compared values as readers know them: name, unit, and the factor to the unit.
 _NAMES: Mapping[str, tuple[str, str, float]] = {

@@ -88,8 +88,8 @@ def _read_lines(directory: Path, *, is_run: bool) -> dict[int, tuple[Measurement
     measurements = {}
     for where, line in whole_lines(text or "", path):
         data = from_json(line, where)
-        names = frozenset((*data, *data["figures"]))
-        measurements[int(where.rsplit(" ", 1)[1])] = Measurement.from_dict(data, where), names
+        measurement = Measurement.from_dict(data, where)
+        measurements[int(where.rsplit(" ", 1)[1])] = measurement, frozenset((*data, *data["figures"]))
     return measurements
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from pytest_icbench.display import theme
 from pytest_icbench.display.case_names import (
     Traffic,
-    grouped,
     in_order,
     number,
     of_kind,
@@ -40,6 +39,7 @@ from pytest_icbench.display.points import LENGTH, SIZE, best_text, dot_plot, fin
 from pytest_icbench.model.figures import MAXIMA, PERCENTILES, Latency
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import SAMPLES_BEYOND, Histogram, merge
+from pytest_icbench.wording import grouped
 
 #: The median and the tail against packet size: the median is what verdicts compare.
 _MEDIAN = Column("rtt", "median RTT, µs")

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped, in_order, path_of, short
+from pytest_icbench.display.case_names import in_order, path_of, short
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips, y_axis
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import median
+from pytest_icbench.wording import grouped
 
 #: The most points of a line; a point is the median of adjacent containers.
 MOST_POINTS = 100

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pytest_icbench.display.case_names import grouped, number, of_kind, path_of, short, traffic
+from pytest_icbench.display.case_names import number, of_kind, path_of, short, traffic
 from pytest_icbench.display.chart import Axes, Column, Figure, interval_columns, interval_spec, with_own
 from pytest_icbench.display.points import SIZE, row
 from pytest_icbench.model.figures import Throughput
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.wording import grouped
 
 _CYCLES = Column("cycles", "cycles a frame")
 #: The most charts, one a path and traffic.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import Traffic, grouped, main_figure, main_unit, path_of, traffic, value_text
+from pytest_icbench.display.case_names import Traffic, main_figure, main_unit, path_of, traffic, value_text
 from pytest_icbench.display.chart import CASE, CROSS, HAS_INTERVAL, MEASURED, SERIES, SOURCE, Column, Figure
 from pytest_icbench.display.points import scaled
 from pytest_icbench.kinds.registry import KINDS, kind_of
@@ -15,6 +15,7 @@ from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.answer import first_traffics
 from pytest_icbench.report.overview import REFERENCES, contestants
 from pytest_icbench.report.remarks import shares_cpus
+from pytest_icbench.wording import grouped
 
 #: Width of a row and of the column of values, in pixels.
 ROW_PX, VALUES_PX = 22, 172

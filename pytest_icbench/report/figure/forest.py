@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped, short
+from pytest_icbench.display.case_names import short
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, Column, Figure
 from pytest_icbench.model.verdict import Verdict
 from pytest_icbench.report.value_changes import Change, Comparison, in_units
+from pytest_icbench.wording import grouped
 
 #: The most rows that a chart draws; its table has all rows.
 MOST = 60

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped, main_figure, main_unit, path_of, short, traffic, value_text
+from pytest_icbench.display.case_names import main_figure, main_unit, path_of, short, traffic, value_text
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure
 from pytest_icbench.model.measurement import Result
+from pytest_icbench.wording import grouped
 
 #: The fewest sizes and the fewest bursts of a chart: lines show fewer of them better.
 FEWEST_SIZES, FEWEST_BURSTS = 2, 3

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped, in_order, main_figure, main_unit, path_of, short, traffic
+from pytest_icbench.display.case_names import in_order, main_figure, main_unit, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, RATIO_AS_CHANGE, SERIES, Column, Figure
 from pytest_icbench.model.measurement import Result
-from pytest_icbench.wording import signed_percent
+from pytest_icbench.wording import grouped, signed_percent
 
 #: The fewest launches for which a strip is drawn.
 FEWEST = 3

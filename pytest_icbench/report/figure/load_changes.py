@@ -9,11 +9,12 @@ from math import inf
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped, in_order, path_of, traffic
+from pytest_icbench.display.case_names import in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, Column, Figure, tooltips
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.trace import LoadChange
 from pytest_icbench.report import remarks
+from pytest_icbench.wording import grouped
 
 _COLUMNS = (
     CASE,

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped, in_order, path_of, traffic
+from pytest_icbench.display.case_names import in_order, path_of, traffic
 from pytest_icbench.display.chart import CASE, SERIES, Column, Figure, tooltips
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.trials import LossEvent
-from pytest_icbench.wording import counted
+from pytest_icbench.wording import counted, grouped
 
 _STEP = 44
 _COLUMNS = (

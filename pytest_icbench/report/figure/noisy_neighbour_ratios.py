@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped, in_order, path_of, short, traffic
+from pytest_icbench.display.case_names import in_order, path_of, short, traffic
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, SERIES, Column, Figure, tooltips
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.noisy_neighbour import excludes_one
+from pytest_icbench.wording import grouped
 
 #: Height of a row: a line of text, and the interval below it.
 _STEP = 36

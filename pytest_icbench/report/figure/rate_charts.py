@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_icbench.display.case_names import METRIC_NAMES, grouped, maxima, number, path_of, traffic, without_rate
+from pytest_icbench.display.case_names import METRIC_NAMES, maxima, number, path_of, traffic, without_rate
 from pytest_icbench.display.chart import MEASURED, Axes, Column, Figure, interval_columns, interval_spec
 from pytest_icbench.display.points import OFFERED, SIZE, best_text, dot_plot, finding, row, scaled
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.model.trials import SweepPoint
 from pytest_icbench.report.figure.published import stated
+from pytest_icbench.wording import grouped
 
 PAIRS = Column("pairs", "pairs")
 #: The most charts with the bursts of one path.

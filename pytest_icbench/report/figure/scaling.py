@@ -12,7 +12,6 @@ from pytest_icbench.display.case_names import (
     METRIC_NAMES,
     Traffic,
     gbps_per_pps,
-    grouped,
     maxima,
     path_of,
     short,
@@ -24,6 +23,7 @@ from pytest_icbench.display.points import LENGTH, SIZE, row
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.figure.rate_charts import PAIRS, Heading, Wording, published_rows, rate_chart
 from pytest_icbench.stats.quantiles import Estimate
+from pytest_icbench.wording import grouped
 
 #: The sentences on the dotted lines in a chart's text; the second is for lines through each function's best path.
 IDEAL = "Dotted: the ideal, if each added as much as the first."

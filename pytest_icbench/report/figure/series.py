@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import grouped
 from pytest_icbench.display.chart import CASE, HAS_INTERVAL, Column, Figure
 from pytest_icbench.model.launch import Launch, Window
 from pytest_icbench.model.measurement import Measurement
+from pytest_icbench.wording import grouped
 
 #: Number of windows of a case above which adjacent ones are merged.
 MOST_POINTS = 600

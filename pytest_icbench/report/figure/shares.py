@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_icbench.display import theme
-from pytest_icbench.display.case_names import Traffic, grouped, path_of, rate_text, short, traffic
+from pytest_icbench.display.case_names import Traffic, path_of, rate_text, short, traffic
 from pytest_icbench.display.chart import (
     AT_LEAST,
     HAS_INTERVAL,
@@ -24,6 +24,7 @@ from pytest_icbench.display.chart import (
 from pytest_icbench.display.points import row, scaled
 from pytest_icbench.model.measurement import Result
 from pytest_icbench.report.figure.rate_charts import Heading, rate_chart
+from pytest_icbench.wording import grouped
 
 _NUMBER = Column("functions", "functions on one CPU")
 _TOTAL = Column("rate", "rate of all, Mpps")
