@@ -150,6 +150,8 @@ def test_a_lead_is_what_the_intervals_shown_allow() -> None:
     plain = slow.with_figures(throughput_pps=Estimate(0.925e6))
     (ranking,) = overview.rankings([fast, plain])
     assert ranking.lead == "at least 9.7 times linux-bridge, launch by launch"
+    (ranking,) = overview.rankings([fast, replace(plain, disturbed_launches=plain.launches)])
+    assert ranking.winner == "undecided", "a busy host changes between the paths"
 
 
 def test_one_state_is_not_named() -> None:
