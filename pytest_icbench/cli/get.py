@@ -339,7 +339,7 @@ def _unpack(files: Sequence[Path], part: Path) -> None:
 
 
 def _patchelf(part: Path) -> Callable[..., str | None]:
-    """Returns a function that runs the tree's patchelf, or this host's; it returns the output, None for a failure.
+    """Returns a runner of the tree's or this host's patchelf; the runner returns the output, None for a failure.
 
     Raises UsageError if there is none.
     """
@@ -349,7 +349,7 @@ def _patchelf(part: Path) -> Callable[..., str | None]:
     else:
         found = shutil.which("patchelf")
         if found is None:
-            raise UsageError("get: patchelf is missing, by which programs find their libraries: apt install patchelf")
+            raise UsageError("get: patchelf, which lets programs find libraries, is missing: apt install patchelf")
         argv = [found]
 
     def run_it(*words: str | Path) -> str | None:

@@ -126,7 +126,7 @@ def parse_isolations(text: str, where: str) -> tuple[str | None, ...]:
         label = word.replace("-", ".")
         ways = cache_ways(label)
         if 0 in ways:
-            raise UsageError(f"{where}: '{word}' leaves a part without any way of the cache: give each 1 at least")
+            raise UsageError(f"{where}: '{word}' leaves a part without a cache way: give each at least 1")
         if word not in (NOT_ISOLATED, L3) and not ways:
             raise UsageError(
                 f"{where}: '{word[:60]}' is not an isolation: write {NOT_ISOLATED}, {L3}, or cat: with the cache ways"

@@ -63,7 +63,7 @@ def _parse_line(line: str, where: str, directory: Path) -> Candidate:
     if not _NAME.fullmatch(name):
         raise UsageError(f"{where}: '{name}' is not a name for a candidate; use letters, digits and _ + . -")
     if name == DEFAULT_MODE:
-        raise UsageError(f"{where}: '{name}' is what {target} is without a mode; give yours another name")
+        raise UsageError(f"{where}: '{name}' names {target} without a mode; give the candidate another name")
     prefix, colon, rest = value.partition(":")
     kind: Kind = prefix if colon and prefix in get_args(Kind) and prefix not in ("binary", "old") else "binary"  # type: ignore[assignment]
     return _of_kind(kind, (target, name), value if kind == "binary" else rest, f"{where}: {target}:{name}", directory)
@@ -96,7 +96,7 @@ def _of_kind(kind: Kind, named: tuple[str, str], value: str, at: str, directory:
 
 
 def _check_directory(kind: Kind, path: Path, at: str) -> None:
-    """Raises UsageError for a directory that has not what it is given for."""
+    """Raises UsageError for a directory that lacks what ``kind`` needs."""
     if not stat.S_ISDIR(mode_of(path)):
         raise UsageError(f"{at}: there is no directory {path}")
     if kind == "lib" and not any(path.glob("*.so*")):

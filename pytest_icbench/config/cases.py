@@ -253,7 +253,7 @@ class _Expansion:
             able = select_socket_ports(cls, options.port or request.port)
             if named and not able:
                 remedy = f"choose its port {' or '.join(cls.ports_by_name)}, or " if cls.ports_by_name else ""
-                raise UsageError(f"{where} carries no sockets, so no applications; {remedy}leave it out")
+                raise UsageError(f"{where} has no sockets for applications; {remedy}leave the switch out")
             return [(port, APPLICATION_API) for port in able]
         ways = _combine_ways(cls, apis, ports, request, options)
         if named and not ways and options.api is None and options.port is None:
@@ -326,7 +326,7 @@ class _Expansion:
         return any(getattr(given, name) is not None for given in (self.request, self.options) for name in names)
 
     def _routed_frames(self, switch: str, mode: str | None) -> Sequence[Traffic]:
-        """Returns the frames; what nobody gives is IPv6 for a router of IPv6."""
+        """Returns the frames; an IPv6 router's default ones are IPv6."""
         frames = self.axes.frames()
         if ip_version(switch, mode) != 6 or self._is_given("header"):
             return frames
@@ -388,7 +388,7 @@ def set_active(case: Case, active: int | None, where: str) -> Case:
 def _combine_ways(
     cls: type[SwitchTraits], apis: tuple[str, ...], ports: tuple[str, ...], request: Request, options: Options
 ) -> list[tuple[str, str]]:
-    """Returns pairs of port kind and API technique; the one that was not chosen follows the one that was."""
+    """Returns pairs of port kind and API technique; an unchosen one follows from the chosen one."""
     if request.port is None and options.port is None:
         chosen = [port for port in cls.ports if port not in cls.ports_by_name]
         first = {api: next((port for port in chosen if api in cls.port_apis(port)), None) for api in apis}

@@ -25,7 +25,7 @@ from pytest_icbench.model.trace import MOST_SECONDS, Trace
 from pytest_icbench.model.traffic import Traffic
 
 _RATE_FORMS = (
-    "a rate is max, ndr, pdr:0.5%, mfr, a part of a rate looked for (ndr*0.5), frames per second (1000, 500k, 1.5M,"
+    "a rate is max, ndr, pdr:0.5%, mfr, a part of a searched rate (ndr*0.5), frames per second (1000, 500k, 1.5M,"
     " 5Mpps) or bits per second (10Gbps; 10GbpsL2 without preamble and gap), a list of them (500k 1M max) or a sequence"
     " (1M..1M..20M)"
 )
@@ -68,7 +68,7 @@ def parse_rates(text: str, where: str) -> tuple[Rate | BitRate, ...]:
 
 
 def _words(text: str, where: str) -> list[str]:
-    """Splits rates. A line that is the name of a trace's file is one, whatever blanks and commas it has."""
+    """Splits rates. A line that names a trace file is one rate, even with blanks and commas."""
     words: list[str] = []
     for line in map(str.strip, text.splitlines()):
         if line.startswith(PREFIX) and stat.S_ISREG(values.mode_of(Path(line.removeprefix(PREFIX)))):
@@ -92,7 +92,7 @@ def _bad_rate(words: list[str], where: str) -> UsageError | None:
         if token.endswith("%"):
             return UsageError(
                 f"{where}: '{token}' of what? A virtual link has no speed to take a share of: give a rate (5Mpps,"
-                " 10Gbps), or a part of one that is looked for (ndr*0.5)"
+                " 10Gbps), or a part of a searched one (ndr*0.5)"
             )
         if token[:1].isalpha() or (token[:1].isdigit() and token[-1:].isalpha() and token[-1:] not in "kM"):
             return UsageError(f"{where}: unknown rate '{token}'; {_RATE_FORMS}")
@@ -155,8 +155,8 @@ def trace_rate(token: str, where: str) -> Rate:
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{where}: '{token[:80]}' is not a trace ({error.strerror if isinstance(error, OSError) else error}): write"
-            " trace:steps:30k, trace:shift:30k, trace:freeze:30k, trace:random:SEED:30k with the highest rate, or"
-            " trace:FILE"
+            " trace:steps:30k, trace:shift:30k, trace:freeze:30k or trace:random:SEED:30k (30k: highest rate),"
+            " or trace:FILE"
         ) from None
     return Rate(trace=_read(lines, path, where))
 

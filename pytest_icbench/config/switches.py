@@ -62,7 +62,7 @@ def resolve_switches(
 
 
 def explain_mode(cls: type[SwitchTraits], mode: str) -> str | None:
-    """Returns that a switch lacks a mode, and which it has; None if it has it."""
+    """Returns a sentence with a switch's modes if ``mode`` is not among them; else None."""
     if cls.has_mode(mode):
         return None
     return f"{cls.name} has no mode '{mode}'; its modes: {cls.mode_help or ' '.join(cls.modes) or 'none'}"

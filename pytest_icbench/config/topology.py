@@ -550,7 +550,7 @@ def _places_by_name(tables: Sequence[Table]) -> dict[str, int]:
 
 
 def _find_peer(index: int, tables: Sequence[Table], places: Mapping[str, int]) -> Table:
-    """Returns the container that one names as its peer, and which names it."""
+    """Returns a container's peer, which has to name that container, too."""
     table = tables[index]
     if table.peer not in places:
         raise _Mistake(index, "peer", f"there is no container '{table.peer}'{suggestion(table.peer, tuple(places))}")

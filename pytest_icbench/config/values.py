@@ -153,7 +153,7 @@ def _number(text: str, where: str) -> int:
 
 
 def _as_sequence(text: str) -> str:
-    """Returns what was probably meant by another way to write a range, as a sequence in steps of its first value."""
+    """Returns the sequence that a range in another notation probably means; its step is its first value."""
     match = _RANGE.fullmatch(text)
     return "64..32..256" if match is None else f"{match['first']}..{match['first']}..{match['last']}"
 

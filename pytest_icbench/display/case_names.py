@@ -67,7 +67,7 @@ class Traffic(NamedTuple):
 
     @property
     def size(self) -> str:
-        """The frames with all that can be different about them, but for bursts, pairs and rate."""
+        """The frames with all that distinguishes them except bursts, pairs and rate."""
         flows = self.flows and f"{self.flows} flows"
         return ", ".join(filter(None, (self.frames, self.header, flows, self.ways, self.spread, self.table)))
 
@@ -284,7 +284,7 @@ def interval_text(result: Result, shown: Callable[[float], str] = three) -> str:
 
 
 def value_text(result: Result, shown: Callable[[float], str] = three, factor: float | None = None) -> str:
-    """Returns the main value where its interval is not shown. That of a rate "at least" is its lower end: ``≥ 4.90``.
+    """Returns the main value for places without its interval; a rate "at least" is its lower end: ``≥ 4.90``.
 
     ``factor``: to another unit than that of the main value.
     """

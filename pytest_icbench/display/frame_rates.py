@@ -19,7 +19,7 @@ def mpps(pps: float) -> str:
 
 
 def rate(result: Result) -> str:
-    """Returns the rate in Mpps. One "at least" has the sign before its interval, or here if it has none."""
+    """Returns the rate in Mpps, with ``≥`` if it is "at least" without an interval, which else has the sign."""
     pps = number(result, result.frames.throughput_pps)
     return "" if pps is None else ("≥ " if result.at_least and pps.low is None else "") + mpps(pps)
 

@@ -296,7 +296,7 @@ class Baseline:
 
     @property
     def noun(self) -> str:
-        """What messages call it."""
+        """Its noun in messages."""
         return "the first run" if self.is_run else "the baseline"
 
     @property

@@ -155,7 +155,7 @@ def _controllers(names: str) -> frozenset[str]:
 
 
 def _below(root: str, path: str) -> str | None:
-    """Returns the place of a group below a mounted one, "" for that itself; None if it is elsewhere."""
+    """Returns a path relative to a mounted group, "" for that group; None for a path elsewhere."""
     return path.removeprefix(root) if path == root or path.startswith(f"{root}/") or not root else None
 
 

@@ -42,7 +42,7 @@ def session_processes(session: str) -> list[int]:
 
 
 def _thaw(pid: int) -> None:
-    """Thaws a process: one that is frozen by cgroup v1 dies of SIGKILL only then."""
+    """Thaws a process, because SIGKILL does not end one that cgroup v1 has frozen."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)

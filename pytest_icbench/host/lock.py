@@ -147,7 +147,7 @@ class HostLock:
         return locked
 
     def _open(self) -> int | None:
-        """Opens the file; returns None if the last holder removes its directory at this moment. Raises UsageError."""
+        """Opens the file; returns None while the last holder removes the directory. Raises UsageError."""
         try:
             prepare_directory(self.path.parent)
             return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

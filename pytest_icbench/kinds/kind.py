@@ -40,7 +40,7 @@ class Ranked(NamedTuple):
 
 
 class InPart(NamedTuple):
-    """What a host with few CPUs shows: the cases, what it shows about them, and what it does not."""
+    """Cases on a host with few CPUs: their name, what it shows about them, and what not."""
 
     name: str
     shown: str

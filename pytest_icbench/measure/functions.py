@@ -147,7 +147,7 @@ class FunctionTrack:
 
 
 def too_cheap(terms: Sequence[FunctionTerms], work: Sequence[FunctionWork]) -> str | None:
-    """Returns a sentence if frames cost a function fewer cycles than they have to; None if not, or if it is unknown."""
+    """Returns a sentence if frames cost a function fewer cycles than they have to; None otherwise or if unknown."""
     for function in work:
         cycles, due = function.cycles_per_frame, terms[function.pair - 1]
         if due.least_cycles and cycles is not None and cycles < due.least_cycles:

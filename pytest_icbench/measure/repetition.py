@@ -42,7 +42,7 @@ TYPICAL_OVERHEAD_S = 0.5
 
 
 def _end_of(rig: MeasuredRig, error: ProvisionError) -> Invalid:
-    """Returns the INVALID after an error of a built rig, with the end of its log: its switch died or stalled."""
+    """Returns INVALID, with the end of the log, after an error of a built rig: its switch died or stalled."""
     try:
         look_at_the_switch(rig)
     except ConnectionLost:
@@ -183,7 +183,7 @@ class Strategy:
         return split_by_state(self.gathered)
 
     def finish(self, measurement: Measurement, _around: Environment) -> Measurement:
-        """Returns the measurement with what the strategy as a whole adds to the figures of its launches."""
+        """Returns the measurement with what the whole strategy adds to its launches' figures."""
         return measurement
 
     def _begin(self) -> None:
@@ -313,7 +313,7 @@ class Strategy:
         self._preflight(rig, case)
 
     def _try(self, rig: MeasuredRig, run: Callable[[], T]) -> tuple[T] | None:
-        """Returns what was run; None if the harness was at fault, and it has to run again. Raises Invalid."""
+        """Returns the result of ``run``; None if the harness was at fault and has to repeat it. Raises Invalid."""
         try:
             return (run(),)
         except ConnectionLost:

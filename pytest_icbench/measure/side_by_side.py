@@ -88,7 +88,7 @@ class PairStrategy(Strategy):
         return len(self.gathered.launches)
 
     def _pair(self, *, candidate_first: bool) -> None:
-        """Runs a pair of launches on two rigs that are built for it, the first ones too: a coin orders both."""
+        """Builds two rigs for a pair of launches, even the first pair, and runs it; a coin orders rigs and launches."""
         self._build_anew(candidate_first)
         launches = [self._case_launch, self._base_launch]
         first, second = launches if candidate_first else launches[::-1]

@@ -76,5 +76,5 @@ class AclDrop:
 
     @property
     def least_flows(self) -> int:
-        """The least number of flows of which one is denied."""
+        """The fewest flows among which one is denied."""
         return -(-100 // self.percent)

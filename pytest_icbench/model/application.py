@@ -124,7 +124,7 @@ def _part(part: str, traits: ApplicationTraits, where: str) -> tuple[str, int | 
         if not bounds.least <= number <= bounds.most:
             raise UsageError(f"{where}: {traits.name} takes {bounds.least} to {bounds.most} {noun}, not {number}")
         return key, number
-    raise UsageError(f"{where}: '{part}' is nothing that {traits.name} takes; {choices(traits)}")
+    raise UsageError(f"{where}: {traits.name} does not take '{part}'; {choices(traits)}")
 
 
 def choices(traits: ApplicationTraits) -> str:

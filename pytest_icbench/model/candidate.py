@@ -115,7 +115,7 @@ class Candidate:
 
     @property
     def component(self) -> str | None:
-        """What makes the network functions that it replaces; None for other targets."""
+        """The component whose network functions are replaced; None for other targets."""
         return self.target.removeprefix(FUNCTION) if self.target.startswith(FUNCTION) else None
 
     @property

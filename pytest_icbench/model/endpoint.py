@@ -45,7 +45,7 @@ class AttachTarget:
         return self.container.partition(":")[2]
 
     def problem(self) -> str | None:
-        """Returns half a sentence on what is wrong with ``container``; None if it can be looked for."""
+        """Returns a clause on what is wrong with ``container``; None if it is well-formed."""
         forms = "docker:NAME, podman:NAME, lxc:NAME, pid:NUMBER or netns:PATH"
         if self.kind not in KINDS or not self.target:
             return f"'{self.container}' names nothing to attach to: write {forms}"

@@ -89,7 +89,7 @@ class Figures:
 
     @property
     def tail(self) -> Estimate | None:
-        """The 99th percentile of the times that the main figure is about; None for a rate of frames."""
+        """The 99th percentile of the times that the main figure is about; None for a frame rate."""
         return None
 
     @classmethod

@@ -18,7 +18,7 @@ from pytest_icbench.model.traffic import SHORTEST, Traffic
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """What loads say unless they say it otherwise: one that sends no frames of the workload."""
+    """The defaults of loads: those of one that sends no frames of the workload."""
 
     #: What a case with it has, as messages name it; None where messages need not.
     NAMED: ClassVar[str | None] = None
@@ -112,7 +112,7 @@ class Frames(_Load):
         return "latency" if dimension == "latency" else "search" if self.rate.is_search else "throughput"
 
     def sending(self, *, traffic: Traffic | None = None, burst: int | None = None, rate: Rate | None = None) -> Frames:
-        """Returns it with other frames; a load without frames unchanged. None: as before."""
+        """Returns the load with other frames; None keeps the load's own."""
         return Frames(traffic or self.traffic, burst or self.burst, rate or self.rate)
 
 
@@ -149,7 +149,7 @@ class _Labelled(_Load):
         return self.KIND
 
     def sending(self, **_changes: object) -> Self:
-        """Returns it with other frames; a load without frames unchanged."""
+        """Returns the load unchanged: it has no frames."""
         return self
 
 

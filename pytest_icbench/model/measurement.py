@@ -383,7 +383,7 @@ _AXES = {**Case("").to_dict(), "function": None}
 
 
 def _check_axes(measurement: Measurement) -> None:
-    """Raises DamagedData for axes of which no case can be made; a rate that a later version knows is none of them."""
+    """Raises DamagedData for axes that make no case; a rate that only a later version knows is accepted."""
     axes = {**_AXES, "switch": measurement.switch, **measurement.axes}
     if not isinstance(axes["rate"], int | str | None):
         raise DamagedData("axes: the rate is neither a number nor a text")

@@ -86,9 +86,7 @@ class Rate:
     def part(self, share: float) -> Rate:
         """Returns a share of a searched rate. Raises UsageError for another rate, or a share out of range."""
         if self.loss_ratio is None:
-            raise UsageError(
-                f"a load of {share:g} is a part of a rate that is looked for (ndr, pdr:0.5%), and the rate is {self}"
-            )
+            raise UsageError(f"a load of {share:g} is a part of a searched rate (ndr, pdr:0.5%), not of {self}")
         if not MIN_SHARE <= share <= MAX_SHARE:
             raise UsageError(f"a load of {share:g} is outside {MIN_SHARE:g} to {MAX_SHARE:g} of the rate")
         return Rate(loss_ratio=self.loss_ratio, share=round(share, 6))

@@ -105,7 +105,7 @@ class Settings:
         return begin >= self.skip_s - 1e-9 and begin + self.window_s <= end + 1e-9
 
     def following(self, trace: Trace | None) -> Settings:
-        """Returns the settings of a load that changes: a launch is as long as it, and its warm-up is fixed."""
+        """Returns the settings for a changing load: a launch is as long as the load; its warm-up is fixed."""
         if trace is None:
             return self
         whole = replace(self, max_warmup_s=0.0, duration_s=float(trace.seconds), skip_s=0.0, keep_s=None)

@@ -93,7 +93,7 @@ class Trace:
         return tuple(range(pairs - count + 1, pairs + 1))
 
     def due(self, pair: int, pairs: int) -> tuple[int, ...]:
-        """Returns the frames per second of a pair, of so many, that its function can pass in each second."""
+        """Returns the frames per second that the function of one of ``pairs`` pairs can pass, second by second."""
         return tuple(rate * (pair not in self.frozen(second, pairs)) for second, rate in enumerate(self.rates(pair)))
 
 

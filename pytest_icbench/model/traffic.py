@@ -130,7 +130,7 @@ class Traffic:
         return replace(traffic, both=label != one_way, queues=int(queues or 1), routes=number)
 
     def with_labels(self, flows: str | None, header: str | None) -> Traffic:
-        """Returns it with flows and headers as a user writes them. Raises ValueError for unknown ones."""
+        """Returns the traffic with flows and headers as users write them. Raises ValueError for unknown ones."""
         return replace(
             self,
             flows=None if flows is None else flow_labels.parse(flows),

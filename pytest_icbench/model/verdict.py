@@ -69,7 +69,7 @@ class Verdict(StrEnum):
 
     @classmethod
     def of_outcome(cls, decided: verdict_rule.Outcome) -> Verdict:
-        """Returns the verdict on a figure of which this was decided."""
+        """Returns the verdict of a decided outcome."""
         return next(verdict for verdict in cls if verdict.decided == decided)
 
 

@@ -202,7 +202,7 @@ class Collection:
         installed, expected = package_version(), workerinput.get("icbench_package", "an older one")
         if installed != expected:
             raise UsageError(
-                f"its host has pytest-icbench {installed}, the one where pytest was called {expected}: install the same"
+                f"its host has pytest-icbench {installed}, the controller's host has {expected}: install the same"
             )
 
     def header_lines(self) -> list[str]:

@@ -234,7 +234,7 @@ def explain_history(name: str, newest: float, now: float) -> str | None:
     """
     if newest > now:
         ahead = f"a result lies {span(newest - now)} ahead of the clock, which went back"
-        return f"history {name}: {ahead}: set it right, or the results of this run stand before it"
+        return f"history {name}: {ahead}: set it right, or the results of this run precede that one"
     gap = f"{(now - newest) / 86400:.0f} days without a result, so a change that this run shows may lie anywhere in"
     remedy = "compare with an old version (icbench bisect)"
     return f"history {name}: {gap} them: {remedy}" if now - newest > GAP_S else None

@@ -107,7 +107,7 @@ class MarkerCheck:
     def _warn(self, method: str, remedy: str) -> None:
         sentence = (
             f"{self._benchmark.where}: the marker does not announce icbench.{method}(), so the time of the test in"
-            f" plan and budget is wrong; in the marker, {remedy}"
+            f" plan and budget is wrong; {remedy} in the marker"
         )
         self._say(sentence)
 

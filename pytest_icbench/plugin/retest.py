@@ -87,7 +87,7 @@ class Retests:
         return next(((result, finding) for result in results for finding in result.findings if finding.retest), None)
 
     def run(self, session: pytest.Session) -> None:
-        """Measures again, the greatest loss first. Those for which no time is left keep their first result."""
+        """Measures possible regressions again, greatest loss first. Those without time left keep their first result."""
         self._held.sort(key=lambda possible: -_loss(possible.finding))
         late = 0
         while self._held:
@@ -104,7 +104,7 @@ class Retests:
             possible.item.ihook.pytest_runtest_logfinish(nodeid=possible.item.nodeid, location=possible.item.location)
         if late:
             cases = counted(late, "possible regression")
-            self._say(f"{cases} not measured again, for lack of time: give more --icbench-budget")
+            self._say(f"{cases} not measured again, for lack of time: raise --icbench-budget")
 
     def give_up(self) -> None:
         """Reports the results that are still held back, after an interruption."""

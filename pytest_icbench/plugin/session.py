@@ -362,7 +362,7 @@ def forecast_line(testbed: Testbed, options: Options, planned: Sequence[Benchmar
     least = estimates(testbed, planned, options.soak_duration, budgeted=options.budget is not None)
     number, least_s = sum(seconds > 0 for seconds in least), sum(least)
     if not number:
-        return "none of them can run here; the end says why"
+        return "no case can run here; the end says why"
     most_s = sum(longest_s(benchmark, seconds) for benchmark, seconds in zip(planned, least, strict=True))
     if options.budget is not None:
         least_s = most_s = max(least_s, options.budget)

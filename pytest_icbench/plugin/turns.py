@@ -162,7 +162,7 @@ class Turns:
         return None
 
     def _measure(self, group: Sequence[_Member]) -> None:
-        """Measures a group. What interrupts it passes through; members that are not over then have no measurement."""
+        """Measures a group. Interruptions pass through; unfinished members then have no measurement."""
         self._measured |= {member.item.nodeid: member for member in group}
         try:
             self._run.free_endpoints()
@@ -216,7 +216,7 @@ class Turns:
             self._unclosed[member.item.nodeid] = error
 
     def _share(self, member: _Member, *, first: bool) -> float:
-        """Returns the part of a case's forecast that a turn was; the first one builds its rigs."""
+        """Returns a turn's share of its case's forecast; the first turn also builds the rigs."""
         launch_s = launch_estimate_s(member.settings, reference=member.requests.reference is not None)
         share = min(launch_s / (self._run.forecast[member.place] or launch_s), 1.0)
         if member.over:
@@ -247,7 +247,7 @@ class Turns:
         return measurement
 
     def forget(self, nodeid: str) -> None:
-        """Forgets what a test that has ended did not take. Raises what closing the rigs of its case has raised."""
+        """Forgets what an ended test did not take. Raises the error of closing its case's rigs."""
         self._waiting.pop(nodeid, None)
         self._measured.pop(nodeid, None)
         if (error := self._unclosed.pop(nodeid, None)) is not None:

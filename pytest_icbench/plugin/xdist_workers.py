@@ -447,7 +447,7 @@ def ask(spec: Any) -> None:
     try:
         done = run(["ssh", *words, f"{python} -c {shlex.quote(_ASK)}"], timeout_s=CONNECT_S, check=False)
     except ProvisionError:  # it would name the host
-        raise _no_way(spec, f"ssh has not got there within {CONNECT_S:g} s: see that it does by hand") from None
+        raise _no_way(spec, f"ssh has not connected within {CONNECT_S:g} s: try it by hand") from None
     if done.returncode == SSH_FAILED:
         raise _no_way(spec, explain(done.stderr))
     if done.returncode == _NO_PYTHON:

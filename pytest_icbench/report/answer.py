@@ -116,7 +116,7 @@ def _functions(results: Sequence[Result]) -> list[Sentence]:
         named = [f"{path_of(item)} {_part(plain_ratio(item))}" for item in group[:_FEW]]
         more = f"; and {len(group) - _FEW} more" if len(group) > _FEW else ""
         text = f"{'; '.join(named)} of the path without the function{more}."
-        out.append(Sentence(f"Left by functions, {key[2].load or key[2].size}:", printable(text)))
+        out.append(Sentence(f"Rate with functions, {key[2].load or key[2].size}:", printable(text)))
     return out
 
 
@@ -369,7 +369,7 @@ _MOST_TIMES = 30
 
 
 def _more(leaders: Sequence[Result]) -> str:
-    """Returns about how many more seconds would part overlapping intervals, which shrink by the root of launches."""
+    """Returns about how many more seconds separate overlapping intervals, which shrink by the root of launches."""
     best, *rivals = [main for item in leaders if (main := main_figure(item))]
     times = 0.0
     for rival in rivals:
@@ -378,7 +378,7 @@ def _more(leaders: Sequence[Result]) -> str:
         wide = (best.high or 0.0) - (best.low or 0.0) + (rival.high or 0.0) - (rival.low or 0.0)
         times = max(times, (wide / 2 / abs(float(best) - float(rival))) ** 2)
     if times > _MOST_TIMES:
-        return ", and hardly any number of launches would part them"
+        return ", and even many more launches would hardly separate them"
     times = max(times, 1.5)
     seconds = sum(item.duration_s for item in leaders) * (times - 1)
     if not seconds:
@@ -386,7 +386,7 @@ def _more(leaders: Sequence[Result]) -> str:
     fixed = all(item.ended_by == "repeats" for item in leaders)
     most = max(item.launches if fixed else item.duration_s for item in leaders) * times
     option = f"--icbench-{'repeats' if fixed else 'max-duration'} {ceil(most)}"
-    return f"; about {span(seconds)} more would part them ({option})"
+    return f"; about {span(seconds)} more would separate them ({option})"
 
 
 def _limits(leaders: Sequence[Result]) -> str:
@@ -506,7 +506,7 @@ def few_cpus_show(results: Sequence[Result]) -> list[str]:
     few = [result for result in results if _cpus(result) <= FEW_CPUS]
     own = [kind.in_part for kind in registry.KINDS if kind.in_part and any(kind_of(result) is kind for result in few)]
     others = [shown for has, *shown in _SHOWN_IN_PART if any(map(has, few))]
-    return [f"two CPUs show of {name} {shown}; not {not_shown}." for name, shown, not_shown in (*others, *own)]
+    return [f"{name}: two CPUs show {shown}; not {not_shown}." for name, shown, not_shown in (*others, *own)]
 
 
 def _alike(case: Case) -> bool:

@@ -195,7 +195,7 @@ def _shown_gain(other: Result, best: Result) -> Estimate | None:
 
 
 def _by_size(other: Result, best: Result) -> tuple[Result, Result]:
-    """Returns the two in the order in which their ratio is how many times as good the first argument is."""
+    """Returns the two in the order whose ratio says how many times as good ``other`` is."""
     return (best, other) if best.figures.LESS_IS_BETTER else (other, best)
 
 
@@ -272,7 +272,7 @@ def figure_text(result: Result) -> str:
 
 
 def _ahead(leaders: Sequence[Result], second: Result) -> str:
-    """Returns the lead of the best path over the next one; of several, what the least of them leads by at least."""
+    """Returns the best path's lead over the next one; for several leaders, the least that each of them leads by."""
     best, *rivals = leaders
     if not rivals:
         return _lead(best, second, _gain(second, best))

@@ -96,9 +96,7 @@ class Allowance:
 
     @property
     def of_cost(self) -> Allowance:
-        """The allowance of a cost a unit that is equivalent to this one of a rate: the cost is the rate's
-        reciprocal.
-        """
+        """The equivalent allowance of a cost per unit, which is the reciprocal of a rate."""
         return Allowance("lower", 1 / (1 - self.share) - 1)
 
     def loss(self, ratio: float) -> float:

@@ -454,7 +454,7 @@ class Feasibility:
         return case.pairs * case.chain if component.polls else 0
 
     def _explain_no_rate(self, case: Case, placement: Placement) -> str | None:
-        """Returns that a function would share its CPU and never give it away; None if it has one, or yields."""
+        """Returns a sentence if a function would share its CPU without ever yielding; else None."""
         threads = Counter((*placement.switch, *placement.local, *placement.functions))
         greedy = [name for name in dict.fromkeys(case.functions) if not self._component(case, name).yields]
         if not greedy or case.one_cpu or all(threads[cpu] == 1 for cpu in placement.functions):

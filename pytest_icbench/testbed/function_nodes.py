@@ -295,7 +295,7 @@ class FunctionNodes:
             function.check()
 
     def forget(self) -> None:
-        """Empties the functions' tables of connections. Raises ProvisionError."""
+        """Empties the functions' connection tables. Raises ProvisionError."""
         for function in self._functions.values():
             function.forget()
 

@@ -193,7 +193,7 @@ class RunningNoisyNeighbour:
         time.sleep(SETTLE_S)
 
     def _times(self) -> tuple[float, int, int]:
-        """Returns the moment, and the ns that its threads ran, and that they ran or waited to, so far."""
+        """Returns the time, and the ns so far that its threads ran, and that they ran or waited to."""
         groups = SessionGroup.get(self._session)
         assert self._node is not None
         pids = groups.pids(groups.member(self._node.spec.name))

@@ -71,7 +71,7 @@ def test_a_case_with_an_application_is_read_back() -> None:
     ("app", "more", "sentence"),
     [
         ("rediss", "", "app: there is no application 'rediss'; did you mean redis?"),
-        ("redis:pop", "", "'pop' is nothing that redis takes"),
+        ("redis:pop", "", "redis does not take 'pop'"),
         ("Redis!", "", "'Redis!' is not an application"),
         ("redis", ", dimension='latency'", "leave out dimension, measure and api"),
         ("redis", ", api='udp'", "leave out dimension, measure and api"),
@@ -87,7 +87,7 @@ def test_a_mistake_in_the_marker_is_reported(pytester: pytest.Pytester, app: str
 def test_a_switch_without_sockets_is_refused_if_it_is_named(pytester: pytest.Pytester) -> None:
     scenario(pytester, "redis", switch="testpmd")
     result = pytester.runpytest_inprocess("--collect-only")
-    assert "testpmd carries no sockets, so no applications; leave it out" in result.stdout.str()
+    assert "testpmd has no sockets for applications; leave the switch out" in result.stdout.str()
 
 
 def test_port_kinds_with_sockets_that_have_to_be_named_are_reported(pytester: pytest.Pytester) -> None:

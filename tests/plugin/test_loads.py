@@ -112,4 +112,4 @@ def test_a_part_of_another_rate_is_refused(inner: Runner, bench: type[FakeTestbe
     inner.write(test_x=BY_CALL.replace("pdr:0.5%", "1k"))
     result = inner.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*a load of 0.1 is a part of a rate that is looked for*the rate is 1k*"])
+    result.stdout.fnmatch_lines(["*a load of 0.1 is a part of a searched rate (ndr, pdr:0.5%), not of 1k*"])

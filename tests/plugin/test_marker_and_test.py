@@ -14,9 +14,7 @@ TEST = """
 def test_a(icbench):
     icbench.gate(icbench.{call})
 """
-OTHERWISE = (
-    "*PytestWarning: test_x.py::test_a: the marker does not announce icbench.{}, so the time*; in the marker, {}"
-)
+OTHERWISE = "*PytestWarning: test_x.py::test_a: the marker does not announce icbench.{}, so the time*; {} in the marker"
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def test_a_worker_with_another_package_refuses(inner: Runner) -> None:
         "    pytest_icbench.plugin.collecting.package_version = lambda: '0.0.9'"
     )
     found = inner.spawn_with_bench(*XDIST, "-n1", before=before)
-    refused(found, "its host has pytest-icbench 0.0.9, the one where pytest was called ")
+    refused(found, "its host has pytest-icbench 0.0.9, the controller's host has ")
     inner.spawn_with_bench(*XDIST, "-n1", "-k", "plain", before=before).assert_outcomes(passed=1)
 
 

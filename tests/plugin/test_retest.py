@@ -135,7 +135,7 @@ def test_without_time_it_stays_undecided(
     result.assert_outcomes(passed=2)
     assert result.ret == EXIT_STATUS["undecided"]
     result.stdout.fnmatch_lines(
-        ["icbench: 1 possible regression not measured again, for lack of time: give more --icbench-budget"]
+        ["icbench: 1 possible regression not measured again, for lack of time: raise --icbench-budget"]
     )
     (line,) = [line for line in results(files) if line["verdict"] == "INCONCLUSIVE"]
     assert line["findings"][0]["retest"] is True

@@ -108,7 +108,7 @@ class Parts:
 
     @property
     def acl_drop(self) -> AclDrop | None:
-        """The share of flows that it denies; None if it is not given or if other frames are dropped too."""
+        """The share of flows that the function denies; None without one, or if other frames are dropped, too."""
         if self.deny_percent == 100 or self.police_pps or self.shape_bits or (self.firewall and self.listed):
             return None
         if self.firewall:

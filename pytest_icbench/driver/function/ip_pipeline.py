@@ -356,7 +356,7 @@ class IpPipelineFunction(RouterFunction, DpdkFunction):
         return RateLimit(pps, _TOLERANCE, int(burst * pps / rate))
 
     def start(self, session: HostSession, spec: FunctionSpec) -> None:
-        """Starts it in the node and runs its lines. Raises ProvisionError with its message."""
+        """Starts ip_pipeline in the node and runs the script. Raises ProvisionError with ip_pipeline's message."""
         parts = self.parse_own(spec.function)
         check_ports(spec, self.name)
         _check_traffic(spec, parts)

@@ -58,7 +58,7 @@ def _socket(netns: str) -> Iterator[Any]:
         with enter_netns(netns), NFCTSocket() as conntrack:
             yield conntrack
     except NetlinkError as error:
-        raise ProvisionError(f"the kernel refused a look at its connections ({error})") from None
+        raise ProvisionError(f"the kernel's connections cannot be read ({error})") from None
 
 
 def count_sessions(netns: str) -> Sessions:

@@ -306,7 +306,7 @@ class Function(Protocol):
         """Starts it. Raises ProvisionError with the log's tail or with the message of the program that failed."""
 
     def await_started(self) -> None:
-        """Waits until it works, so that several functions can start at the same time. Raises as ``start`` does."""
+        """Waits until the function works, so that several can start at the same time. Raises as ``start`` does."""
         return
 
     def facts(self) -> FunctionFacts:

@@ -52,7 +52,7 @@ class Target:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended since it was found."""
+        """Whether the first process has ended since ``find_target``."""
         return self.pid is not None and process_start_time(self.pid) != self.start_time
 
 

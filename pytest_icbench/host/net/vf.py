@@ -49,7 +49,7 @@ class Settings:
 
 
 def _known(value: int | None) -> int | None:
-    """Returns a setting's value, None if the driver lacks it: then all bits are set."""
+    """Returns a setting's value; None for one with all bits set, which the driver lacks."""
     return None if value is None or value in (-1, 0xFFFFFFFF) else value
 
 

@@ -198,7 +198,7 @@ class _Run:
         return {follower: self.application.count_served(self._ask(path.peer(follower))) for follower in path.followers}
 
     def _reported(self) -> dict[int, float | None]:
-        """Returns each server's count from its last words; it ends with its client."""
+        """Returns each server's count from its last output. Servers end with their clients."""
         deadline = time.monotonic() + LAST_WORDS_S
         while len(self.exited) < len(self.output) and time.monotonic() < deadline:
             self._hear_servers(_TICK_S)
@@ -267,7 +267,7 @@ class _Run:
         raise workload_error(f"{self._client(index)} {how}: its server may speak another protocol", tail)
 
     def _hear_servers(self, timeout_s: float) -> None:
-        """Reads what the servers say. Raises WorkloadError for one that left before its time."""
+        """Reads the servers' output. Raises WorkloadError for a server that ended too early."""
         polled = self.rig.poll(self.servers, timeout_s)
         for index, text in polled.lines:
             self.output[index].append(text)

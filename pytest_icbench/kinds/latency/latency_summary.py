@@ -65,7 +65,7 @@ def _merged(launches: Sequence[Launch], histograms: Sequence[Histogram | None]) 
 
 @dataclass(frozen=True, slots=True)
 class _Together:
-    """The histograms of all launches as one, those of all launches but one, for each, and those of each round."""
+    """Merged histograms: of all launches, of all but each single one, and of each round."""
 
     whole: Histogram
     without: Sequence[Histogram]
@@ -80,7 +80,7 @@ class _Together:
         return cls(whole, [rest for rest in rests if rest is not None], rounds)
 
     def estimate(self, figure: Callable[[Histogram], float | None]) -> Estimate | None:
-        """Returns a figure of all samples, with an interval if it is also one of those of all launches but any one."""
+        """Returns a figure of all samples, with an interval if the figure exists whichever launch is left out."""
         value = figure(self.whole)
         if value is None:
             return None
@@ -96,7 +96,7 @@ class _Together:
         return self.estimate(lambda histogram: histogram.percentile(share))
 
     def _over_rounds(self, value: float, of_rounds: Sequence[float | None]) -> Estimate:
-        """Returns the figure with the interval that the rounds' own figures have, around it."""
+        """Returns the figure with the relative interval of the rounds' figures."""
         known = [float(figure) for figure in of_rounds if figure]
         if len(known) < len(of_rounds) or value <= 0:
             return Estimate(value)

@@ -490,7 +490,7 @@ class SearchStrategy(Strategy):
         return max(self.settings.search_limit_s - self._elapsed(), 0.0), done + 1
 
     def _keep_to_state(self) -> None:
-        """Waits for the state in which the search began: what passes in another one is no answer to it."""
+        """Waits for the state in which the search began: a trial in another state decides nothing."""
         known = [ran.launch.distance_ns for ran in self.ran if ran.trial.of == "case"]
         self._await_state(next((distance_ns for distance_ns in known if distance_ns is not None), None))
 

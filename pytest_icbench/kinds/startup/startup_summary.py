@@ -50,7 +50,7 @@ class Course:
 def summarize_startup(
     case: Case, settings: Settings, startups: Startups, around: Environment, course: Course
 ) -> Measurement:
-    """Returns the measurement of the containers. If one did not come up, it is INVALID and has those before it."""
+    """Returns the containers' measurement; INVALID with those created before, if one did not come up."""
     failure = course.failure
     times, last = startups.total_ns, startups.idle[-1] if startups.idle else None
     half_ns = startups.first_trip_quantile_ns(0.5)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Throughput: the rate that a path passes at the maximum, or at a load."""
+"""Throughput: a path's forwarding rate at the maximum or a given offered load."""

@@ -109,7 +109,7 @@ def of_launch(
 
 
 def full_tables_explain(before: Counters, after: Counters, lost: int) -> bool:
-    """Whether full tables of connections explain all lost frames. Then no further frame has to arrive."""
+    """Whether full connection tables explain all lost frames, so that no further frame has to arrive."""
     full = sum(item.table_full or 0 for item in after) - sum(item.table_full or 0 for item in before)
     return full >= lost > 0
 

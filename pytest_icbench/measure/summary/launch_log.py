@@ -96,7 +96,7 @@ class State:
 
 
 def states_of(launches: Iterable[Launch]) -> list[State]:
-    """Returns the states in which launches ran throughout, the nearest first; none without distances."""
+    """Returns the states in which whole launches ran, by rising distance; none without distances."""
     known = [launch.distance_ns for launch in launches if not has_changed(launch.distances_ns)]
     return [State(state[0], state[-1]) for state in find_states(value for value in known if value is not None)]
 

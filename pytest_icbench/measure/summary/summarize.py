@@ -179,7 +179,7 @@ def ratio_to_reference(case: Case, gathered: LaunchLog) -> Estimate | None:
 
 
 def _disturbance(launches: Sequence[Launch], repeated: Sequence[Launch]) -> dict[str, Any]:
-    """Returns how many launches of the figures were disturbed, by what most, and how many were repeated for it."""
+    """Returns the number of disturbed launches, the worst disturbance, and how many launches were repeated for one."""
     known = [launch.interference for launch in (*launches, *repeated) if launch.interference is not None]
     disturbed = [launch for launch in launches if launch.disturbed is not None]
     reported = max(disturbed or repeated, key=_strength, default=None)

@@ -102,7 +102,7 @@ def test_several_are_lines(files: Path) -> None:
         ("ovs:a b=plain", "'a b' is not a name for a candidate; use letters, digits and _ [+] [.] -"),
         ("ovs:ä=plain", "'ä' is not a name for a candidate"),
         ("ovs:=plain", "'' is not a name for a candidate"),
-        ("ovs:default=plain", "'default' is what ovs is without a mode; give yours another name"),
+        ("ovs:default=plain", "'default' names ovs without a mode; give the candidate another name"),
         ("ovs:new=none", "ovs:new: there is no file .*none"),
         ("ovs:new=config:none", "ovs:new: there is no file .*none"),
         ("ovs:new=plain", "ovs:new: .*plain is not executable"),

@@ -161,7 +161,7 @@ def test_a_second_program_of_a_switch_is_refused(tmp_path: Path) -> None:
         ({"rate": "0"}, "--icbench-rate: 0 is outside"),
         (
             {"rate": "quick"},
-            "unknown rate 'quick'; a rate is max, ndr, pdr:0.5%, mfr, a part of a rate looked for (ndr*0.5), frames",
+            "unknown rate 'quick'; a rate is max, ndr, pdr:0.5%, mfr, a part of a searched rate (ndr*0.5), frames",
         ),
         ({"rate": "1M pdr:0.5"}, "unknown rate 'pdr:0.5'"),
         ({"rate": "1M..0..2M"}, "step 0"),

@@ -326,7 +326,7 @@ def test_a_label_is_read_back(name: str, data: st.DataObject) -> None:
     ("text", "sentence"),
     [
         ("rediss", "there is no application 'rediss'; did you mean redis?"),
-        ("redis:pop", "'pop' is nothing that redis takes; it takes get, set, c1 to c512, 1B to 1000000B"),
+        ("redis:pop", "redis does not take 'pop'; it takes get, set, c1 to c512, 1B to 1000000B"),
         ("redis:c0", "redis takes 1 to 512 connections, not 0"),
         ("redis:get:set", "'set' is the second choice of its kind"),
         ("iperf3:c17", "iperf3 takes 1 to 16 connections, not 17"),

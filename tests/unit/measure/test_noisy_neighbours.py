@@ -76,7 +76,7 @@ def test_other_noisy_neighbours_are_refused(text: str, words: str) -> None:
         ("l2", "'l2' is not an isolation: write none, l3, or cat: with the cache ways of two to four parts"),
         ("cat:12", "'cat:12' is not an isolation"),
         ("cat:1-1-1-1-1", "'cat:1-1-1-1-1' is not an isolation"),
-        ("cat:11-0", "'cat:11-0' leaves a part without any way of the cache"),
+        ("cat:11-0", "'cat:11-0' leaves a part without a cache way"),
     ],
 )
 def test_other_isolations_are_refused(text: str, words: str) -> None:

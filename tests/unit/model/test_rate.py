@@ -63,7 +63,7 @@ def test_a_partial_drop_rate_that_is_none_is_reported_its_form(text: str) -> Non
 
 def test_an_unknown_rate_is_reported_all_forms() -> None:
     with pytest.raises(
-        UsageError, match=r"unknown rate 'fast'; a rate is max, ndr, pdr:0\.5%, mfr, a part of a rate looked for"
+        UsageError, match=r"unknown rate 'fast'; a rate is max, ndr, pdr:0\.5%, mfr, a part of a searched rate"
     ):
         parse_rates("ndr fast", "-rate")
 
@@ -116,7 +116,7 @@ def test_only_what_is_looked_for_has_parts() -> None:
     assert not Rate(loss_ratio=0.005, share=0.9).is_search
     assert not Rate(loss_ratio=0.005, share=0.9).at_limit
     assert Rate(loss_ratio=0.005, share=0.9).searched == Rate(loss_ratio=0.005)
-    with pytest.raises(UsageError, match=r"a load of 0\.5 is a part of a rate .*, and the rate is 1k"):
+    with pytest.raises(UsageError, match=r"a load of 0\.5 is a part of a searched rate .*, not of 1k"):
         Rate(1000).part(0.5)
     with pytest.raises(UsageError, match=r"a load of 1\.5 is outside 0\.001 to 1 of the rate"):
         Rate(loss_ratio=0.0).part(1.5)

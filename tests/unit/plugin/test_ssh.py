@@ -76,7 +76,7 @@ def test_other_ways_to_a_host_are_left_alone(ssh: Ssh) -> None:
 def test_a_host_that_does_not_answer(ssh: Ssh, monkeypatch: pytest.MonkeyPatch) -> None:
     ssh("exec sleep 60")
     monkeypatch.setattr(gateways, "CONNECT_S", 0.05)
-    with pytest.raises(UsageError, match=r"^worker gw3: no connection to its host: ssh has not got there within"):
+    with pytest.raises(UsageError, match=r"^worker gw3: no connection to its host: ssh has not connected within"):
         gateways.check_hosts([spec()])
 
 

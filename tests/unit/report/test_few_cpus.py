@@ -18,24 +18,24 @@ SHARES = Case("veth", function="cost1000", pairs=2, cpu_share="70:30")
 @pytest.mark.parametrize(
     ("case", "start"),
     [
-        (CHAIN, "two CPUs show of chains what a hop adds"),
-        (SHARES, "two CPUs show of parts of a CPU how functions split one CPU; not what they do"),
-        (Case("veth", function="wire:cost10000", pairs=2), "two CPUs show of different functions on one CPU who"),
-        (Case("veth", function="cost1000+noyield", pairs=5), "two CPUs show of functions side by side what each"),
+        (CHAIN, "chains: two CPUs show what a hop adds"),
+        (SHARES, "parts of a CPU: two CPUs show how functions split one CPU; not what they do"),
+        (Case("veth", function="wire:cost10000", pairs=2), "different functions on one CPU: two CPUs show who"),
+        (Case("veth", function="cost1000+noyield", pairs=5), "functions side by side: two CPUs show what each"),
         (
             Case("veth", Frames(rate=Rate.from_json("trace:steps:20k"))),
-            "two CPUs show of loads that change how soon",
+            "loads that change: two CPUs show how soon",
         ),
         (
             Case("veth", Frames(rate=Rate.from_json("trace:freeze:2k")), function="wire", pairs=4),
-            "two CPUs show of loads that change how soon",
+            "loads that change: two CPUs show how soon",
         ),
-        (Case("veth", noisy_neighbour="stream"), "two CPUs show of noisy neighbours what"),
+        (Case("veth", noisy_neighbour="stream"), "noisy neighbours: two CPUs show what"),
         (
             Case("veth", Startup("netns:10"), dimension="startup"),
-            "two CPUs show of creation of containers the time",
+            "creation of containers: two CPUs show the time",
         ),
-        (Case("veth", function="subscribers10+firewall", pairs=1), "two CPUs show of subscribers how evenly"),
+        (Case("veth", function="subscribers10+firewall", pairs=1), "subscribers: two CPUs show how evenly"),
     ],
     ids=lambda value: value.id if isinstance(value, Case) else "",
 )
@@ -57,4 +57,4 @@ def test_nothing_is_said_of_a_path_of_its_own() -> None:
 def test_the_page_s_answer_ends_with_them() -> None:
     *_, first, second = answer([result(CHAIN, identity={"cpus": 2}), result(SHARES, identity={"cpus": 2})])
     assert (first.lead, second.lead) == ("What this host shows:",) * 2
-    assert first.text.startswith("two CPUs show of chains")
+    assert first.text.startswith("chains: two CPUs show")

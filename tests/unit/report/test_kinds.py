@@ -97,7 +97,7 @@ def test_few_launches_are_not_said_to_have_intervals() -> None:
 def test_the_first_sentence_is_on_functions_where_there_are_any() -> None:
     results = [rate(Case("ovs"), 4e6), rate(Case("ovs", function="nat"), 1e6), rate(Case("ovs", function="wire"), 3e6)]
     first = answer(results)[0]
-    assert first.lead == "Left by functions, 64 B:"
+    assert first.lead == "Rate with functions, 64 B:"
     assert first.text == (
         "ovs-via:nat 25 % (20.5 % to 30.6 %); ovs-via:wire 75 % (61.4 % to 91.7 %) of the path without the function."
     )
@@ -106,7 +106,7 @@ def test_the_first_sentence_is_on_functions_where_there_are_any() -> None:
 def test_functions_of_two_placements_are_two_sentences_each_with_its_own() -> None:
     shared = [replace(rate(Case("ovs", function=name), pps), placement="cooperative") for name, pps in NAT_AND_NONE]
     own = [replace(item, placement="dedicated") for item in shared]
-    reported = [item.text for item in answer([*shared, *own]) if item.lead.startswith("Left by functions")]
+    reported = [item.text for item in answer([*shared, *own]) if item.lead.startswith("Rate with functions")]
     assert [text.count("ovs-via:nat") for text in reported] == [1, 1]
 
 

@@ -368,7 +368,7 @@ class KernelPath(KernelSwitch):
         """Creates the path between the ports; returns the endpoints in order. Raises ProvisionError."""
 
     def endpoints(self, spec: SwitchSpec, attachments: Sequence[Attachment]) -> list[Endpoint]:
-        """Returns the endpoints of ports ``pN``, or of links in the nodes whose far end has no name."""
+        """Returns the nodes' endpoints at ports ``pN``, or at links whose far end has no name."""
         ports = [port_name(attachment) if self.veth_ports else None for attachment in attachments]
         return [veth_endpoint(attachment, port, spec.mtu) for attachment, port in zip(attachments, ports, strict=True)]
 
