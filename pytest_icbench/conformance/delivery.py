@@ -60,7 +60,8 @@ def _fill(head: Packet, packet_size: int) -> bytes:
 
 def describe(frame: bytes) -> str:
     """Describes a frame for messages."""
-    return f"{Ether(frame).summary()}, {len(frame) + FCS_BYTES} bytes"
+    wrong = ", wrong IP checksum" if frame[12:14] == b"\x08\0" and _as_sent(frame, 0) != frame else ""
+    return f"{Ether(frame).summary()}, {len(frame) + FCS_BYTES} bytes{wrong}"
 
 
 def ethernet(source: str, destination: str, packet_size: int = 64, *, vlan: int | None = None) -> bytes:
@@ -192,13 +193,20 @@ class DeliveryChecker:
         echoes: whether a broadcast or multicast frame may come back to its sender.
         hops: by how much the switch lowers the TTL; None if it forwards frames.
         ip_version: IP version of the packets that it forwards.
+        floods: whether every port gets every frame.
     """
 
     def __init__(
-        self, exchange: Exchange, *, echoes: bool = False, hops: int | None = None, ip_version: int | None = 4
+        self,
+        exchange: Exchange,
+        *,
+        echoes: bool = False,
+        hops: int | None = None,
+        ip_version: int | None = 4,
+        floods: bool = False,
     ) -> None:
         self._exchange = exchange
-        self.echoes = echoes
+        self.echoes, self.floods = echoes, floods
         self.hops, self.ip_version = hops, ip_version
         self.addresses = exchange.addresses
         if hops is not None:
@@ -291,8 +299,9 @@ class DeliveryChecker:
 
     def _allowed(self, sender: int, frame: bytes, to: set[int]) -> set[int]:
         """Returns the endpoints at which a frame to ``to`` may arrive."""
-        to_many = bool(frame[0] & 1)
-        return to | {sender} if self.echoes and to_many else to
+        if not frame[0] & 1:
+            return self.reached(sender, "all") if self.floods else to
+        return to | {sender} if self.echoes else to
 
     @staticmethod
     def _check(arrived: Mapping[int, Sequence[bytes]], destinations: Mapping[bytes, set[int]]) -> None:
@@ -311,12 +320,16 @@ class DeliveryChecker:
 
         Returns the frames that arrived by endpoint.
         """
-        destinations = {frame: {self.path.peer(index)} for index, frames in sent.items() for frame in frames}
+        destinations = {
+            frame: self._allowed(index, frame, {self.path.peer(index)})
+            for index, frames in sent.items()
+            for frame in frames
+        }
         arrived = self._exchanged(sent, {self.path.peer(index): len(frames) for index, frames in sent.items()})
         self._check(arrived, destinations)
         for index, frames in arrived.items():
             ranks = {frame: rank for rank, frame in enumerate(sent.get(self.path.peer(index), ()))}
-            order = [ranks[frame] for frame in frames]
+            order = [ranks[frame] for frame in frames if frame in ranks]
             late = next((n for n in range(1, len(order)) if order[n] < order[n - 1]), None)
             assert late is None, f"endpoint {index} got frame {order[late]} of a flow after frame {order[late - 1]}"
         return arrived

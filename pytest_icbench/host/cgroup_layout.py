@@ -38,6 +38,13 @@ class Hierarchy:
         """The directory in which a session's group is made."""
         return f"{self.mount}{self.base}"
 
+    def is_at_host_top(self, root: Root) -> bool:
+        """Whether that is the top of the host's groups, not a container's. It has v1's ``release_agent``, or lacks
+        v2's ``cgroup.type``.
+        """
+        name = "cgroup.type" if self.unified else "release_agent"
+        return root.exists(f"{self.top}/{name}") is not self.unified
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -109,19 +116,6 @@ class Layout:
     def holding(self, controller: str) -> Hierarchy | None:
         """Returns the hierarchy with this controller; None if there is none."""
         return next((hierarchy for hierarchy in self.hierarchies if controller in hierarchy.controllers), None)
-
-    def top_of_host(self, controller: str, root: Root) -> Hierarchy | None:
-        """Returns the hierarchy with this controller, with groups made at its top.
-
-        None if there is none, or if the groups of a container are mounted. Files tell: the top has v1's
-        ``release_agent``, and lacks v2's ``cgroup.type``.
-        """
-        hierarchy = self.holding(controller)
-        if hierarchy is None:
-            return None
-        name = "cgroup.type" if hierarchy.unified else "release_agent"
-        is_top = root.exists(f"{hierarchy.mount}/{name}") is not hierarchy.unified
-        return replace(hierarchy, base="") if is_top else None
 
     def freezing(self) -> Hierarchy | None:
         """Returns the hierarchy whose groups can be frozen: v1's freezer, else v2 (in its core since Linux 5.2)."""

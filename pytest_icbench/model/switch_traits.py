@@ -47,6 +47,8 @@ class SwitchTraits(Protocol):
     #: others, the ``peer`` of its pair alone, or ``none``. None: ``all`` if the switch learns, else ``peer``.
     broadcast: ClassVar[Reach | None] = None
     unknown_unicast: ClassVar[Reach | None] = None
+    #: Whether every port gets every frame, as at a hub, whatever addresses were seen.
+    floods: ClassVar[bool] = False
     #: Whether a frame with a VLAN tag passes unchanged.
     vlan: ClassVar[bool] = True
     #: None: it forwards frames. A number: it forwards IPv4 packets by their addresses and nothing else, and takes so

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import socket
 import subprocess
 import sys
@@ -15,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_icbench.driver.guard import make_node
 from pytest_icbench.driver.node.attached_node import Target
 from pytest_icbench.driver.node.cgroups import SessionGroup
-from pytest_icbench.driver.node.protocol import Node, NodeSpec
+from pytest_icbench.driver.node.protocol import Node
 from pytest_icbench.driver.switch.attach import _open_socket
 from pytest_icbench.errors import ProvisionError
 from pytest_icbench.host import host_session, node_files, process
@@ -304,15 +302,3 @@ def test_another_user_cannot_know_the_name_of_a_container_s_socket(session: Host
     name = session.name("b")
     with occupying(shown.replace(container.spec.name, name), f"{session.dir}/lxc/{name}/command"):
         started(session, "lxc", "b")
-
-
-def test_who_holds_the_name_of_a_container_s_socket_is_named(
-    session: HostSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    require("lxc")
-    monkeypatch.setattr(secrets, "token_hex", lambda count: "0" * 2 * count)
-    name = session.name("b")
-    with occupying(f"{session.dir}/lxc/{'0' * 16}/{name}/command") as pid:
-        node = make_node("lxc", session, NodeSpec(name, [CPU]))
-        with pytest.raises(ProvisionError, match=rf"container {name} .*process {pid} of user 65534 holds .*; end it"):
-            node.start()

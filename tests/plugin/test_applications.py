@@ -93,8 +93,8 @@ def test_a_switch_without_sockets_is_refused_if_it_is_named(pytester: pytest.Pyt
 def test_port_kinds_with_sockets_that_have_to_be_named_are_reported(pytester: pytest.Pytester) -> None:
     scenario(pytester, "redis", switch="ovs")
     refused = pytester.runpytest_inprocess("--collect-only")
-    remedy = "choose its port afpacket or afxdp or afxdp-nonpmd or tap, or leave it out"
-    assert f"so no applications; {remedy}" in refused.stdout.str()
+    remedy = "choose its port afpacket or afxdp or afxdp-nonpmd or tap, or leave the switch out"
+    assert f"has no sockets for applications; {remedy}" in refused.stdout.str()
     chosen = pytester.runpytest_inprocess("--collect-only", "-q", "--icbench-port", "afpacket")
     assert "test_apps[ovs+afpacket-udp-mmsg-app:redis-1vs1-Rmax]" in chosen.stdout.str()
 

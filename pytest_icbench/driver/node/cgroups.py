@@ -429,13 +429,11 @@ def end_groups(layout: Layout, root: Root, groups: Sequence[str], timeout_s: flo
 
 
 def end_group(layout: Layout, root: Root, group: str) -> None:
-    """Kills the processes of a group and removes it in every hierarchy, also at its top and where runtimes join it.
-
-    Idempotent.
+    """Kills the processes of a group and removes it in every hierarchy, also where runtimes join it. Idempotent.
 
     Raises ProvisionError if a process or a cgroup remains.
     """
-    for place in dict.fromkeys((layout, layout.joined(), layout.below(""))):
+    for place in dict.fromkeys((layout, layout.joined())):
         end_groups(place, root, [group])
 
 

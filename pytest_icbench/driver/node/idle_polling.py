@@ -42,8 +42,8 @@ def poll_idle(session: HostSession, cpus: Iterable[int]) -> None:
     if not may_poll(session.root):
         return
     groups = SessionGroup.get(session)
-    hierarchy = groups.layout.top_of_host("cpu", session.root)
-    if hierarchy is None:
+    hierarchy = groups.layout.holding("cpu")
+    if hierarchy is None or not hierarchy.is_at_host_top(session.root):
         return
     group = session.name("idle")
     session.journal.record("cgroup", name=group)

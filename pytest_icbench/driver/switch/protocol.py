@@ -240,6 +240,7 @@ class ForwardingBehaviour:
     least_ageing_s: float | None
     hops: int | None
     ip_version: int | None = None
+    floods: bool = False
 
 
 def read_behaviour(driver: type[Switch], mode: str | None = None) -> ForwardingBehaviour:
@@ -271,4 +272,5 @@ def read_behaviour(driver: type[Switch], mode: str | None = None) -> ForwardingB
         least_ageing_s=driver.least_ageing_s if learns else None,
         hops=driver.hops,
         ip_version=None if driver.hops is None else 4,
+        floods=driver.floods and not wire,
     )

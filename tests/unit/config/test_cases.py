@@ -42,6 +42,7 @@ class _Kernel:
     vlan: ClassVar[bool] = True
     filters: ClassVar[bool] = False
     asks_first: ClassVar[bool] = False
+    floods: ClassVar[bool] = False
     hops: ClassVar[int | None] = None
     route_bytes: ClassVar[dict[int, int]] = {}
     mode_help: ClassVar[str] = ""

@@ -197,6 +197,28 @@ def test_a_router_s_packets_are_as_they_were_sent_but_for_the_ttl() -> None:
     assert traffic.deliver_in_order(sent)[1] == sent[0]
 
 
+class Hub(Cable):
+    """An exchange over a hub."""
+
+    def exchange(self, sent: Mapping[int, Sequence[bytes]], expected: object = None) -> Frames:
+        return {index: [frame for at, frames in sent.items() if at != index for frame in frames] for index in range(4)}
+
+
+def test_frames_of_a_hub_may_be_at_every_port() -> None:
+    hub = DeliveryChecker(cast(Exchange, Hub()), floods=True)
+    hub.deliver({0: [(t.ipv4(A, B), {1})]})
+    sent = {0: t.flow_frames(A, B, (64, 1280), 5), 1: t.flow_frames(B, A, (64,), 5)}
+    assert hub.deliver_in_order(sent)[1] == sent[0]
+    with pytest.raises(AssertionError, match=r"endpoint 2 got a frame that was for \[1\]"):
+        DeliveryChecker(cast(Exchange, Hub())).deliver({0: [(t.ipv4(A, B), {1})]})
+
+
+def test_a_missing_frame_with_a_wrong_checksum_is_named_so() -> None:
+    frames = t.unicast_frames(A, B)
+    assert t.describe(frames["IPv4, wrong checksum"]).endswith("100 bytes, wrong IP checksum")
+    assert not any("wrong" in t.describe(frame) for name, frame in frames.items() if "wrong" not in name)
+
+
 @pytest.mark.parametrize("hops", [0, 2, None])
 def test_a_ttl_that_is_not_as_declared_is_an_altered_frame(hops: int | None) -> None:
     traffic = DeliveryChecker(cast(Exchange, Router()), hops=hops)
@@ -227,6 +249,8 @@ def test_what_is_not_declared_follows_from_learning() -> None:
     expected = replace(wire, learns=True, broadcast="all", unknown_unicast="all", jumbo=False, least_ageing_s=5.0)
     assert read_behaviour(learns) == expected
     assert read_behaviour(learns, "wire") == replace(wire, jumbo=False)
+    hub = driver(floods=True, modes=("wire",), wire_modes=("wire",))
+    assert (read_behaviour(hub).floods, read_behaviour(hub, "wire").floods) == (True, False)
     nic = read_behaviour(driver(broadcast="all", unknown_unicast="none", vlan=False))
     assert (nic.learns, nic.broadcast, nic.unknown_unicast, nic.vlan) == (False, "all", "none", False)
 

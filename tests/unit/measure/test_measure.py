@@ -84,7 +84,7 @@ class InTurn(ScriptedRig):
     [
         ({"repeats": 1}, "c r"),
         ({"repeats": 6}, "cccc rrrrrr cc"),
-        ({"repeats": None, "max_duration_s": 0.01}, "c r"),
+        ({"repeats": None, "max_duration_s": 1e-9}, "c r"),
     ],
 )
 def test_rigs_that_cannot_exist_at_once_take_turns(settings: dict[str, Any], order: str) -> None:
