@@ -59,7 +59,7 @@ OVS_TABLES = (
     ("set_field:8->ip_dscp", "set_field:9->nw_ttl", "set_field:9->udp_src", "set_field:9->udp_dst"),
 )
 #: What testpmd's mode `noisy` does at a random place in a MiB of memory for each frame.
-NOISY = ("reads=0", "reads=5", "reads=6")
+NOISY = ("reads=0", "reads=5", "reads=9")
 #: Rules that a frame on the bridge passes.
 NFT_RULES = (0, 8, 16)
 #: Checks of each frame's buffer in basicfwd's debug build.
