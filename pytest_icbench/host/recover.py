@@ -59,6 +59,8 @@ def undo_dead_sessions(
     recovery = Recovery()
     for directory in sorted(path for path in run_dir.iterdir() if path.is_symlink() or path.is_dir()):
         name = directory.name
+        if name.startswith("."):  # moved away
+            continue
         try:
             check_directory(directory)
             if (directory / "journal").exists():
@@ -81,14 +83,21 @@ def _remove(directory: Path, recovery: Recovery, *, forget: bool) -> bool:
     try:
         remove_tree(directory)
     except ProvisionError as error:
-        moved = ""
-        if forget:
-            aside = directory.parent.with_name(f"{directory.parent.name}-{directory.name}-{time.time_ns()}")
-            directory.rename(aside)
-            moved = f"; it is now {aside}"
+        aside = _move_away(directory) if forget else None
+        moved = f"; it is now {aside}" if aside else ""
         recovery.failures.append(f"session {directory.name}: {error}{moved}")
         return False
     return True
+
+
+def _move_away(directory: Path) -> Path | None:
+    """Renames a session's directory, so that no later session finds it. Returns its new path, None if it cannot."""
+    name = f"{directory.parent.name}-{directory.name}-{time.time_ns()}"
+    # The directory of all sessions can be a file system of its own, as where containers share it.
+    for aside in (directory.parent.with_name(name), directory.with_name(f".{name}")):
+        with suppress(OSError):
+            return directory.rename(aside)
+    return None
 
 
 def _undo_session(

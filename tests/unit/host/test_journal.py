@@ -188,19 +188,30 @@ def test_an_odd_line_is_reported_and_all_else_is_undone(tmp_path: Path, undone: 
     assert recovery.undone.keys() == {"aaaaaa"}
 
 
+@pytest.mark.parametrize("mounted", [False, True])
 def test_what_cannot_be_removed_is_moved_away_when_it_is_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mounted: bool
 ) -> None:
+    """``mounted``: the directory of all sessions is a file system of its own, out of which nothing can be renamed."""
+
     def refuse(path: Path) -> None:
         raise ProvisionError(f"{path} cannot be removed")
 
+    rename = Path.rename
+
+    def rename_within(path: Path, target: Path) -> Path:
+        if mounted and path.parent != target.parent:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        return rename(path, target)
+
     monkeypatch.setattr(recovering, "remove_tree", refuse)
+    monkeypatch.setattr(Path, "rename", rename_within)
     run_dir = tmp_path / "run"
     (run_dir / "aaaaaa").mkdir(parents=True, mode=0o700)
     run_dir.chmod(0o700)
     assert recover(run_dir, KINDS).failures == [f"session aaaaaa: {run_dir}/aaaaaa cannot be removed"]
     recovery = recover(run_dir, KINDS, forget=True)
-    (aside,) = tmp_path.glob("run-aaaaaa-*")
+    (aside,) = run_dir.glob(".run-aaaaaa-*") if mounted else tmp_path.glob("run-aaaaaa-*")
     assert (recovery.undone, recovery.failures[0].endswith(f"; it is now {aside}")) == ({}, True)
     assert recover(run_dir, KINDS) == Recovery()
 
